@@ -1,0 +1,227 @@
+--! Previous: -
+--! Hash: sha1:0000000000000000000000000000000000000000
+--! Message: events
+
+-- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes
+-- the events of all its rows at once; at commit each stream (an organization, or a user outside of one) numbers its
+-- new events without gaps, so that the sequence follows the order of commits.
+
+select app_private.create_enum('actor_type', 'Who caused an event.', array[
+  ['USER', 'A signed-in user.'], ['ACCESS_TOKEN', 'A program with an access token of a user.'],
+  ['BUYER', 'A buyer on their own deal.'], ['WORKFLOW', 'A step of a workflow.'],
+  ['INTEGRATION', 'A connected application.'], ['SYSTEM', 'The service itself, or a visitor without a token.'],
+  ['AI', 'The drafting service.']]);
+select app_private.create_enum('event_channel', 'The way a change came in; tells loops of synchronisation from people.', array[
+  ['UI', 'A user interface.'], ['API', 'The GraphQL API.'], ['SYSTEM', 'The service itself.'],
+  ['IMPORT', 'A file import.'], ['INTEGRATION', 'A connected application.'], ['WEBHOOK', 'An inbound webhook.']]);
+
+create table app_public.events (
+  id uuid primary key default uuidv7(),
+  stream_id uuid not null,
+  organization_id uuid,
+  project_id uuid,
+  sequence bigint,
+  name text not null,
+  occurred_at timestamptz not null default now(),
+  dispatched_at timestamptz,
+  subject_type text not null,
+  subject_id uuid not null,
+  actor_id uuid default app_public.current_user_id(),
+  actor_type app_public.actor_type not null,
+  channel app_public.event_channel not null,
+  request_id text,
+  changes jsonb,
+  data jsonb not null,
+  caused_by_id uuid,
+  transaction_id xid8 not null default pg_current_xact_id()
+);
+create unique index events_sequence on app_public.events (stream_id, sequence) where sequence is not null;
+create index events_unnumbered on app_public.events (transaction_id) where sequence is null;
+create index events_subject on app_public.events (subject_id, id);
+create index events_project on app_public.events (project_id, id) where project_id is not null;
+alter table app_public.events enable row level security;
+comment on table app_public.events is E'@behavior -insert -update -delete\n\nSomething that happened to a record; never changed, never deleted.';
+comment on column app_public.events.stream_id is E'@behavior -*\n\nThe stream that numbers the event: its organization, or its user.';
+comment on column app_public.events.sequence is E'@graphqlType String\n\nStrictly increasing per organization, without gaps, in the order of commits.';
+comment on column app_public.events.name is 'What happened, such as lead.created.';
+comment on column app_public.events.occurred_at is 'When the transaction of the change began.';
+comment on column app_public.events.dispatched_at is 'When the event was handed to webhooks and workflows.';
+comment on column app_public.events.subject_type is 'The kind of record that changed, such as lead.';
+comment on column app_public.events.subject_id is 'The record that changed.';
+comment on column app_public.events.actor_type is 'Who caused it.';
+comment on column app_public.events.channel is 'The way the change came in.';
+comment on column app_public.events.request_id is 'The X-Request-Id of the request.';
+comment on column app_public.events.changes is 'The changed fields: {field: [before, after]}; null for a new record.';
+comment on column app_public.events.data is 'The record after the change.';
+comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
+
+create table app_private.event_counters (
+  stream_id uuid primary key,
+  last_sequence bigint not null
+);
+alter table app_private.event_counters enable row level security;
+comment on table app_private.event_counters is 'The last sequence number of each stream.';
+
+create table app_private.event_batches (
+  transaction_id xid8 not null default pg_current_xact_id(),
+  stream_id uuid not null,
+  primary key (transaction_id, stream_id)
+);
+alter table app_private.event_batches enable row level security;
+comment on table app_private.event_batches is 'The streams that the running transactions wrote to; empty when nothing runs.';
+
+create table app_private.event_names (
+  subject text not null,
+  column_name text not null,
+  value text,
+  name text not null,
+  unique nulls not distinct (subject, column_name, value)
+);
+alter table app_private.event_names enable row level security;
+comment on table app_private.event_names is
+  'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value) and what that is called.';
+
+create function app_private.tg_events__immutable() returns trigger
+language plpgsql volatile as $$
+begin
+  if tg_op = 'UPDATE' and (to_jsonb(new) - 'sequence' - 'dispatched_at') = (to_jsonb(old) - 'sequence' - 'dispatched_at')
+    and (old.sequence is null or new.sequence = old.sequence) then
+    return new;
+  end if;
+  raise exception 'events are never changed or deleted' using errcode = 'restrict_violation';
+end $$;
+create trigger _100_immutable before update or delete on app_public.events
+  for each row execute function app_private.tg_events__immutable();
+create trigger _100_no_truncate before truncate on app_public.events
+  for each statement execute function app_private.tg_events__immutable();
+
+--------------------------------------------------------------------------------------------------------
+
+create function app_private.tg_event_batches__number() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  batch record;
+  amount bigint;
+  last_number bigint;
+begin
+  -- The first of the transaction's batches numbers them all, in the order of streams: two transactions that write to
+  -- the same two organizations take the counters in the same order.
+  for batch in
+    delete from app_private.event_batches b where b.transaction_id = pg_current_xact_id() returning b.stream_id
+  loop
+    null;
+  end loop;
+  for batch in
+    select e.stream_id, count(*) as amount from app_public.events e
+    where e.transaction_id = pg_current_xact_id() and e.sequence is null
+    group by e.stream_id order by e.stream_id
+  loop
+    insert into app_private.event_counters as c (stream_id, last_sequence) values (batch.stream_id, batch.amount)
+      on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence
+      returning last_sequence into last_number;
+    update app_public.events e set sequence = last_number - batch.amount + numbered.position
+    from (
+      select n.id, row_number() over (order by n.id) as position from app_public.events n
+      where n.transaction_id = pg_current_xact_id() and n.sequence is null and n.stream_id = batch.stream_id
+    ) numbered
+    where e.id = numbered.id;
+  end loop;
+  return null;
+end $$;
+create constraint trigger _500_number after insert on app_private.event_batches
+  deferrable initially deferred for each row execute function app_private.tg_event_batches__number();
+
+create function app_private.column_json(relation oid, alias text, columns name[]) returns text
+language sql stable as $$
+  -- A row as JSON with the names of the API; numbers with decimals as text, as the API gives them. In groups of 40
+  -- columns, because a function takes 100 arguments at most.
+  select string_agg(part, ' || ') from (
+    select 'jsonb_build_object(' || string_agg(format('%L, %s.%I%s', app_hidden.camel(a.attname), alias, a.attname,
+        case when a.atttypid = 'numeric'::regtype or a.atttypid = 'bigint'::regtype
+          or (select t.typbasetype from pg_type t where t.oid = a.atttypid) = 'numeric'::regtype then '::text' else '' end), ', ') || ')' as part
+    from (select *, (row_number() over (order by attnum) - 1) / 40 as chunk from pg_attribute
+          where attrelid = relation and attnum > 0 and not attisdropped and attname = any (columns)) a
+    group by chunk
+  ) parts
+$$;
+
+create function app_private.tg__events() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  subject text := tg_argv[0];
+  column_names name[];
+  columns_changed text;
+  has_column boolean[];
+  name_of_change text;
+  stream text;
+  project text;
+begin
+  -- Columns that only serve the machine stay out; so do those whose comment says @secret.
+  select array_agg(a.attname) into column_names from pg_attribute a
+    where a.attrelid = tg_relid and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
+      and coalesce(col_description(tg_relid, a.attnum), '') !~ '@secret';
+  project := case when 'project_id' = any (column_names) then 'n.project_id' when tg_table_name = 'projects' then 'n.id' else 'null::uuid' end;
+  stream := 'coalesce(' || concat_ws(', ',
+    case when tg_table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names) then 'n.organization_id' end,
+    case when 'user_id' = any (column_names) then 'n.user_id' end,
+    'n.id') || ')';
+  if tg_op = 'UPDATE' then
+    select string_agg(format('case when o.%1$I is distinct from n.%1$I then %2$s end', a.name,
+        format('jsonb_build_object(%L, jsonb_build_array(%s, %s))', app_hidden.camel(a.name),
+          app_private.json_value(tg_relid, 'o', a.name), app_private.json_value(tg_relid, 'n', a.name))), ', ')
+      into columns_changed from unnest(column_names) a (name);
+    select 'case ' || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
+        case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), '' order by e.value nulls last), '')
+      || case when 'deleted_at' = any (column_names) then 'when o.deleted_at is null and n.deleted_at is not null then ''deleted'' ' else '' end
+      || case when 'status' = any (column_names) then 'when o.status is distinct from n.status then ''status_changed'' ' else '' end
+      || 'else ''updated'' end'
+      into name_of_change from app_private.event_names e where e.subject = tg_argv[0] and e.column_name = any (column_names);
+    if name_of_change is null then name_of_change := '''updated'''; end if;
+  end if;
+  execute format(
+    'with written as (
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type, subject_id, actor_type, channel, request_id, caused_by_id, changes, data)
+      select %1$s, %2$s, %3$s, %4$L || ''.'' || %5$s, %4$L, n.id, $1, $2, $3, $4, %6$s, %7$s
+      from %8$s
+      order by n.id
+      returning stream_id)
+    insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
+    stream,
+    case when tg_table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
+    project,
+    subject,
+    case tg_op when 'INSERT' then '''created''' when 'DELETE' then '''deleted''' else name_of_change end,
+    case when tg_op = 'UPDATE' then format('(select jsonb_object_agg(c.key, c.value) from unnest(array[%s]) parts (part), jsonb_each(parts.part) c)', columns_changed)
+      else 'null::jsonb' end,
+    app_private.column_json(tg_relid, 'n', column_names),
+    case tg_op when 'INSERT' then 'new_rows n' when 'DELETE' then 'old_rows n'
+      else format('new_rows n join old_rows o on o.id = n.id where row(%s) is distinct from row(%s)',
+        (select string_agg(format('o.%I', c), ', ') from unnest(column_names) c), (select string_agg(format('n.%I', c), ', ') from unnest(column_names) c)) end)
+  using
+    coalesce(app_hidden.setting('actor_type'),
+      case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null then 'ACCESS_TOKEN' else 'USER' end),
+    coalesce(app_hidden.setting('channel'), 'SYSTEM'),
+    app_hidden.setting('request_id'),
+    app_hidden.setting('caused_by')::uuid;
+  return null;
+end $$;
+comment on function app_private.tg__events() is 'Writes one event per changed row of the statement; the argument is the subject, such as lead.';
+
+create function app_private.json_value(relation oid, alias text, column_name name) returns text
+language sql stable as $$
+  select format('%s.%I%s', alias, column_name,
+    case when a.atttypid = 'numeric'::regtype or a.atttypid = 'bigint'::regtype or t.typbasetype = 'numeric'::regtype then '::text' else '' end)
+  from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = relation and a.attname = column_name
+$$;
+
+create function app_private.record_events(relation regclass, subject text) returns void
+language plpgsql volatile as $$
+begin
+  execute format('create trigger _950_events_insert after insert on %s referencing new table as new_rows
+    for each statement execute function app_private.tg__events(%L)', relation, subject);
+  execute format('create trigger _950_events_update after update on %s referencing old table as old_rows new table as new_rows
+    for each statement execute function app_private.tg__events(%L)', relation, subject);
+  execute format('create trigger _950_events_delete after delete on %s referencing old table as old_rows
+    for each statement execute function app_private.tg__events(%L)', relation, subject);
+end $$;
+comment on function app_private.record_events(regclass, text) is 'Lets a table join the stream of events.';
