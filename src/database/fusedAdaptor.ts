@@ -1,0 +1,94 @@
+import pg from "pg";
+import type { WithPgClient } from "postgraphile/@dataplan/pg";
+import {
+  createWithPgClient as createStockWithPgClient,
+  makePgService,
+  type NodePostgresPgClient,
+  type PgAdaptorSettings,
+} from "postgraphile/adaptors/pg";
+import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
+import { FusedClient } from "./fusedClient.ts";
+import { Session } from "./session.ts";
+import { makeSetter } from "./settings.ts";
+
+/** Options of the adaptor. */
+export interface FusedAdaptorOptions {
+  /** Prepared statements kept per connection, 100 unless given; 0 prepares none. */
+  readonly preparedStatements?: number;
+}
+
+/**
+ * An adaptor for PostGraphile's PostgreSQL service that needs one round trip per SQL step where the one that comes with it
+ * needs four: `{ ...makePgService({ … }), adaptor: makeFusedAdaptor() }`.
+ *
+ * Settings and statement form one implicit transaction (see FusedQuery). It fails closed: when a setting is refused the
+ * statement does not run. The answer comes after the commit. Statements of the SUPERUSER variant (watch mode's scripts) and
+ * of the test settings with a client of their own go through the stock adaptor.
+ */
+export function makeFusedAdaptor({ preparedStatements = 100 }: FusedAdaptorOptions = {}) {
+  return {
+    makePgService,
+    createWithPgClient(
+      settings: PgAdaptorSettings = {},
+      variant?: string | null,
+    ): WithPgClient<NodePostgresPgClient> {
+      if (variant === "SUPERUSER" || settings.poolClient !== undefined) {
+        return createStockWithPgClient(settings, variant);
+      }
+      if (settings.pool !== undefined) return makeWithPgClient(settings.pool, preparedStatements);
+      const pool = new pg.Pool({ ...settings.poolConfig, connectionString: settings.connectionString });
+      pool.on("error", () => {});
+      return makeWithPgClient(pool, preparedStatements, () => pool.end());
+    },
+  };
+}
+
+function makeWithPgClient(
+  pool: pg.Pool,
+  preparedStatements: number,
+  release: () => Promise<void> | void = () => {},
+): WithPgClient<NodePostgresPgClient> {
+  let released = false;
+  return Object.assign(
+    async <T>(
+      pgSettings: Record<string, string | undefined> | null,
+      callback: (client: NodePostgresPgClient) => T | Promise<T>,
+    ): Promise<T> => {
+      // Made before the connection is taken: settings that cannot be read must not cost one.
+      const setter = makeSetter(pgSettings);
+      const connection = await connect(pool);
+      const client = new FusedClient(
+        Session.of(connection, preparedStatements),
+        setter,
+        pgSettings?.["role"] ?? "",
+      );
+      let useless = false;
+      try {
+        return await callback(client);
+      } catch (error) {
+        useless = closesConnection(error);
+        throw error;
+      } finally {
+        await client.close();
+        // A connection with an open or failed transaction would hand its role to the next request.
+        connection.release(useless || connection.getTransactionStatus() !== "I");
+      }
+    },
+    {
+      release() {
+        if (released) throw new Error("Release called twice on the same withPgClient");
+        released = true;
+        return release();
+      },
+    },
+  );
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    if (error instanceof pg.DatabaseError) throw error;
+    throw new DatabaseConnectionError("08001", error);
+  }
+}
