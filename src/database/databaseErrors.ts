@@ -1,4 +1,4 @@
-import pg from "pg";
+import { DatabaseError } from "pg";
 
 /** SQLSTATEs with which PostgreSQL asks for a whole transaction to be run again. */
 const RETRYABLE = new Set(["40001", "40P01"]);
@@ -24,7 +24,7 @@ export class DatabaseConnectionError extends Error {
 
 /** The SQLSTATE of an error of the server or of {@link DatabaseConnectionError}; undefined for anything else. */
 export function sqlState(error: unknown): string | undefined {
-  if (error instanceof pg.DatabaseError || error instanceof DatabaseConnectionError) return error.code;
+  if (error instanceof DatabaseError || error instanceof DatabaseConnectionError) return error.code;
   return undefined;
 }
 
@@ -40,7 +40,7 @@ export function closesConnection(error: unknown): boolean {
   return (
     code.startsWith("08") ||
     CLOSING.has(code) ||
-    ["FATAL", "PANIC"].includes((error as pg.DatabaseError).severity ?? "")
+    ["FATAL", "PANIC"].includes((error as DatabaseError).severity ?? "")
   );
 }
 
@@ -49,7 +49,7 @@ export function closesConnection(error: unknown): boolean {
  * migration, or it is gone (DISCARD, DEALLOCATE). The message is translated by servers, so the raising routine decides.
  */
 export function isStaleStatement(error: unknown): boolean {
-  if (!(error instanceof pg.DatabaseError)) return false;
+  if (!(error instanceof DatabaseError)) return false;
   if (error.code === "0A000") return error.routine === "RevalidateCachedQuery";
   return error.code === "26000" && error.routine === "FetchPreparedStatement";
 }

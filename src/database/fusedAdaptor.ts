@@ -1,4 +1,4 @@
-import pg from "pg";
+import { DatabaseError, Pool, type PoolClient } from "pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import {
   createWithPgClient as createStockWithPgClient,
@@ -36,7 +36,7 @@ export function makeFusedAdaptor({ preparedStatements = 100 }: FusedAdaptorOptio
         return createStockWithPgClient(settings, variant);
       }
       if (settings.pool !== undefined) return makeWithPgClient(settings.pool, preparedStatements);
-      const pool = new pg.Pool({ ...settings.poolConfig, connectionString: settings.connectionString });
+      const pool = new Pool({ ...settings.poolConfig, connectionString: settings.connectionString });
       pool.on("error", () => {});
       return makeWithPgClient(pool, preparedStatements, () => pool.end());
     },
@@ -44,7 +44,7 @@ export function makeFusedAdaptor({ preparedStatements = 100 }: FusedAdaptorOptio
 }
 
 function makeWithPgClient(
-  pool: pg.Pool,
+  pool: Pool,
   preparedStatements: number,
   release: () => Promise<void> | void = () => {},
 ): WithPgClient<NodePostgresPgClient> {
@@ -84,11 +84,11 @@ function makeWithPgClient(
   );
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+async function connect(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    if (error instanceof pg.DatabaseError) throw error;
+    if (error instanceof DatabaseError) throw error;
     throw new DatabaseConnectionError("08001", error);
   }
 }

@@ -83,8 +83,8 @@ export class FusedClient implements NodePostgresPgClient {
     if (this.#closed) return Promise.reject(new Error("This client was already given back to the pool"));
     const result = this.#pending === 0 ? task() : this.#last.then(task);
     this.#pending += 1;
-    const done = (): void => void (this.#pending -= 1);
-    this.#last = result.then(done, done);
+    const settled = (): void => void (this.#pending -= 1);
+    this.#last = result.then(settled, settled);
     return result;
   }
 }

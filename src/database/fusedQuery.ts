@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import pg from "pg";
+import pg, { DatabaseError, type Submittable } from "pg";
 import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
 import type { ColumnParser, PreparedStatement, ResultShape } from "./statementCache.ts";
 
@@ -53,7 +53,7 @@ export function toWire(values: readonly unknown[] | undefined): readonly unknown
  * statement on it. States: sent → rows of step n … → complete or failed → ReadyForQuery, where alone it settles
  * (errors of deferred constraints come after the last row); a lost connection settles it at once.
  */
-export class FusedQuery implements pg.Submittable {
+export class FusedQuery implements Submittable {
   readonly result: Promise<BatchResult>;
   readonly #steps: readonly Step[];
   readonly #closing: readonly string[];
@@ -130,7 +130,7 @@ export class FusedQuery implements pg.Submittable {
 
   handleError(error: Error, connection: unknown): void {
     this.#failure = error;
-    if (!(error instanceof pg.DatabaseError)) this.#failure = new DatabaseConnectionError("08006", error);
+    if (!(error instanceof DatabaseError)) this.#failure = new DatabaseConnectionError("08006", error);
     if (closesConnection(this.#failure)) return this.#settle();
     // The driver lets go of a query at its error; the transaction is over, and the next batch welcome, only at ReadyForQuery.
     const wire = connection as Wire;

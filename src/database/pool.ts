@@ -1,4 +1,4 @@
-import pg from "pg";
+import { Pool } from "pg";
 
 /** What a pool of connections needs to know. Times are milliseconds. */
 export interface PoolOptions {
@@ -22,10 +22,10 @@ export interface PoolOptions {
  *
  * Settings of the connection string's own `options` parameter hold too, except where they contradict these.
  */
-export function makePool(options: PoolOptions): pg.Pool {
+export function makePool(options: PoolOptions): Pool {
   const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
-  const pool = new pg.Pool({
+  const pool = new Pool({
     connectionString,
     max,
     application_name: options.applicationName ?? "plat",

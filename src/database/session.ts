@@ -43,7 +43,7 @@ export class Session {
    * A prepared statement that the server refuses as outdated is prepared anew and the batch sent a second time: the
    * refusal undid the whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
    *
-   * @throws {pg.DatabaseError} the server's refusal, also one at the commit
+   * @throws {DatabaseError} the server's refusal, also one at the commit
    * @throws {DatabaseConnectionError} the connection is lost
    */
   async send(

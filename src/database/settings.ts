@@ -1,4 +1,4 @@
-import pg from "pg";
+import { escapeLiteral } from "pg";
 
 /** Settings of one request as PostGraphile hands them over: names of PostgreSQL settings, `role` among them. */
 export type PgSettings = Readonly<Record<string, string | undefined>>;
@@ -35,7 +35,7 @@ function textFor(names: readonly string[]): string {
   const known = texts.get(key);
   if (known !== undefined) return known;
   const calls = names.map(
-    (name, index) => `pg_catalog.set_config(${pg.escapeLiteral(name)}, $${index + 1}, true)`,
+    (name, index) => `pg_catalog.set_config(${escapeLiteral(name)}, $${index + 1}, true)`,
   );
   const text = `select ${calls.join(", ")}`;
   // Names come from our own code, so there are a handful of sets; the limit only guards against a mistake there.

@@ -83,8 +83,8 @@ export class TransactionClient implements NodePostgresPgClient {
 
   #enqueue<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#last.then(task);
-    const done = (): void => {};
-    this.#last = result.then(done, done);
+    const settled = (): void => {};
+    this.#last = result.then(settled, settled);
     return result;
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { ANN, BOB, startFusedWorld, type FusedWorld, type Opened } from "./fusedWorld.ts";
+import { ANN, BOB, run, startFusedWorld, type FusedWorld, type Opened } from "./fusedWorld.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
 
 let world: FusedWorld;
@@ -10,19 +10,6 @@ beforeAll(async () => {
   main = world.open();
 });
 afterAll(() => world.close());
-
-/** Runs one statement as PostGraphile's executor does. */
-function run(
-  opened: Opened,
-  settings: Record<string, string | undefined> | null,
-  text: string,
-  values: unknown[] = [],
-  name?: string,
-) {
-  return opened.withPgClient(settings, (client) =>
-    client.query<unknown[]>({ text, values, arrayMode: true, ...(name === undefined ? {} : { name }) }),
-  );
-}
 
 const OWN_NOTES = "select id, body from app.notes order by id";
 

@@ -1,4 +1,4 @@
-import pg from "pg";
+import { Pool } from "pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { makeFusedAdaptor, type FusedAdaptorOptions } from "../../src/database/fusedAdaptor.ts";
@@ -30,14 +30,14 @@ export interface FusedWorld {
   readonly cluster: ScratchCluster;
   readonly proxy: WireProxy;
   /** Owner's connections, straight to the server. */
-  readonly admin: pg.Pool;
+  readonly admin: Pool;
   /** A fresh pool through the proxy, logged in as an ordinary user, and a fused withPgClient on it. */
   open(options?: Partial<PoolOptions>, adaptor?: FusedAdaptorOptions): Opened;
   close(): Promise<void>;
 }
 
 export interface Opened {
-  readonly pool: pg.Pool;
+  readonly pool: Pool;
   readonly withPgClient: WithPgClient<NodePostgresPgClient>;
 }
 
@@ -46,11 +46,11 @@ export const BOB = { role: "fused_user", "plat.user_id": "bob", "plat.request_id
 
 export async function startFusedWorld(delay = 0): Promise<FusedWorld> {
   const cluster = await startScratchCluster();
-  const admin = new pg.Pool({ connectionString: cluster.connectionString, max: 4 });
+  const admin = new Pool({ connectionString: cluster.connectionString, max: 4 });
   admin.on("error", () => {});
   await admin.query(SCHEMA);
   const proxy = await startWireProxy(cluster.port, delay);
-  const pools: pg.Pool[] = [];
+  const pools: Pool[] = [];
   return {
     cluster,
     proxy,
@@ -67,4 +67,29 @@ export async function startFusedWorld(delay = 0): Promise<FusedWorld> {
       await cluster.stop();
     },
   };
+}
+
+/** Runs one statement as PostGraphile's executor does. */
+export function run(
+  opened: Opened,
+  settings: Record<string, string | undefined> | null,
+  text: string,
+  values: unknown[] = [],
+  name?: string,
+) {
+  return opened.withPgClient(settings, (client) =>
+    client.query<unknown[]>({ text, values, arrayMode: true, ...(name === undefined ? {} : { name }) }),
+  );
+}
+
+/** Asks the server again and again until the query has a row, and gives the first one. */
+export async function untilRow(
+  pool: Pool,
+  text: string,
+  values: unknown[] = [],
+): Promise<Record<string, unknown>> {
+  for (;;) {
+    const { rows } = await pool.query(text, values);
+    if (rows.length > 0) return rows[0];
+  }
 }

@@ -7,8 +7,8 @@ export interface ScratchCluster {
   /** Address of the superuser's connection to the database `postgres`. */
   readonly connectionString: string;
   readonly port: number;
-  /** Stops the server and starts it again on the same data. */
-  restart(): Promise<void>;
+  /** Stops the server, runs `whileAway`, and starts the server again on the same data. */
+  restart(whileAway: () => Promise<void>): Promise<void>;
   /** Stops the server and removes its data. */
   stop(): Promise<void>;
 }
@@ -33,8 +33,9 @@ export async function startScratchCluster(): Promise<ScratchCluster> {
   return {
     connectionString: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
     port,
-    async restart() {
+    async restart(whileAway) {
       await cluster.stop();
+      await whileAway();
       await cluster.start();
     },
     async stop() {

@@ -6,6 +6,8 @@ export interface WireProxy {
   readonly port: number;
   /** ReadyForQuery messages seen since the last call: one per round trip, plus one per connection made. */
   takeRoundTrips(): number;
+  /** Cuts every connection, as a broken network does. */
+  cut(): void;
   close(): Promise<void>;
 }
 
@@ -29,6 +31,9 @@ export async function startWireProxy(targetPort: number, delay = 0): Promise<Wir
     forward(client, upstream, delay);
     forward(upstream, client, delay, count);
   });
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     port: (server.address() as AddressInfo).port,
@@ -37,9 +42,10 @@ export async function startWireProxy(targetPort: number, delay = 0): Promise<Wir
       roundTrips = 0;
       return seen;
     },
+    cut,
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
-      for (const socket of sockets) socket.destroy();
+      cut();
       await closed;
     },
   };
