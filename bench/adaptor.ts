@@ -1,3 +1,4 @@
+import type { Pool } from "pg";
 import { createWithPgClient } from "postgraphile/adaptors/pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
@@ -7,6 +8,9 @@ import { startWireProxy } from "../test/database/wireProxy.ts";
 
 /** Rows of the table, one owner per row, looked up by primary key under a policy. */
 const ROWS = 10_000;
+/** Of each measurement. */
+const SECONDS = 1;
+const ROUNDS = 5;
 const SCHEMA = `
   create role bench_user nologin; create role bench_other nologin; create role bench_login login noinherit password 'x';
   grant bench_user, bench_other to bench_login;
@@ -46,46 +50,71 @@ async function measure(run: Runner, concurrency: number, seconds: number): Promi
   return count / ((performance.now() - start) / 1000);
 }
 
-/** The stock adaptor beside the fused one, in turns so that both meet the same machine; best of three rounds each. */
-async function compare(port: number, label: string, seconds: number): Promise<void> {
-  const connectionString = `postgres://bench_login:x@127.0.0.1:${port}/postgres`;
-  const pools = [makePool({ connectionString, max: 16 }), makePool({ connectionString, max: 16 })] as const;
-  const stock = runner(createWithPgClient({ pool: pools[0] }));
-  const fused = runner(makeFusedAdaptor().createWithPgClient({ pool: pools[1] }));
-  for (const concurrency of [1, 16]) {
-    const best = { stock: 0, fused: 0 };
-    for (let round = 0; round < 3; round += 1) {
-      best.stock = Math.max(best.stock, await measure(stock, concurrency, seconds));
-      best.fused = Math.max(best.fused, await measure(fused, concurrency, seconds));
+interface Contestant {
+  readonly label: string;
+  readonly run: Runner;
+}
+
+/** Lets the contestants run in turns, so that all meet the same machine; prints medians with their spread, and the ratio to the first. */
+async function compare(
+  title: string,
+  contestants: readonly Contestant[],
+  concurrency: number,
+): Promise<void> {
+  const figures = contestants.map((): number[] => []);
+  for (const { run } of contestants) await measure(run, concurrency, SECONDS / 2);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [index, { run }] of contestants.entries()) {
+      figures[index]?.push(await measure(run, concurrency, SECONDS));
     }
-    const [a, b] = [best.stock, best.fused].map((figure) => Math.round(figure).toString().padStart(7));
-    console.log(
-      `${label.padEnd(22)} × ${`${concurrency}`.padEnd(3)} stock ${a}/s  fused ${b}/s  ratio ${(best.fused / best.stock).toFixed(2)}`,
-    );
   }
+  console.log(`${title}, ${concurrency} at a time`);
+  for (const [index, { label }] of contestants.entries()) {
+    const list = figures[index] ?? [];
+    const perSecond = spread(list, 0);
+    // Round by round: a shared machine changes its speed between rounds by more than most things measured here.
+    const ratio = spread(
+      list.map((figure, round) => figure / (figures[0]?.[round] ?? Number.NaN)),
+      2,
+    );
+    console.log(`  ${label.padEnd(28)} ${perSecond.padEnd(28)} per second  × ${ratio}`);
+  }
+}
+
+/** Median, lowest and highest. */
+function spread(figures: readonly number[], digits: number): string {
+  const sorted = figures.toSorted((a, b) => a - b).map((figure) => figure.toFixed(digits));
+  return `${sorted[sorted.length >> 1]} (${sorted[0]} to ${sorted.at(-1)})`;
+}
+
+/** Every contestant has its own pool: what one leaves on a connection must not help or hinder another. */
+async function withContestants(
+  port: number,
+  max: number,
+  makers: Readonly<Record<string, (pool: Pool) => Runner>>,
+  act: (contestants: Contestant[]) => Promise<void>,
+): Promise<void> {
+  const connectionString = `postgres://bench_login:x@127.0.0.1:${port}/postgres`;
+  const pools: Pool[] = [];
+  const contestants = Object.entries(makers).map(([label, make]): Contestant => {
+    const pool = makePool({ connectionString, max });
+    pools.push(pool);
+    return { label, run: make(pool) };
+  });
+  await act(contestants);
   await Promise.all(pools.map((pool) => pool.end()));
 }
 
-/** Two roles in turn on one connection: prepared per role (as the adaptor does) beside one shared statement. */
-async function compareRoles(port: number, seconds: number): Promise<void> {
-  const connectionString = `postgres://bench_login:x@127.0.0.1:${port}/postgres`;
-  const pool = makePool({ connectionString, max: 1 });
-  const fused = makeFusedAdaptor().createWithPgClient({ pool });
-  const perRole = runner(fused, ["bench_user", "bench_other"]);
-  // The stock adaptor shares a statement between roles; its one-role figure on this pool is the base to compare with.
-  const stock = createWithPgClient({ pool });
-  const figures = [
-    ["fused, one role", runner(fused)],
-    ["fused, two in turn", perRole],
-    ["stock, one role", runner(stock)],
-    ["stock, two in turn", runner(stock, ["bench_user", "bench_other"])],
-  ] as const;
-  for (const [label, run] of figures) {
-    await measure(run, 1, seconds / 4);
-    console.log(`roles: ${label.padEnd(20)} ${Math.round(await measure(run, 1, seconds))}/s`);
-  }
-  await pool.end();
-}
+const stock = (pool: Pool): WithPgClient => createWithPgClient({ pool });
+const fused = (pool: Pool): WithPgClient => makeFusedAdaptor().createWithPgClient({ pool });
+const BOTH = { stock: (pool: Pool) => runner(stock(pool)), fused: (pool: Pool) => runner(fused(pool)) };
+const TWO = ["bench_user", "bench_other"];
+const ROLES = {
+  "stock, one role": (pool: Pool) => runner(stock(pool)),
+  "stock, two roles in turn": (pool: Pool) => runner(stock(pool), TWO),
+  "fused, one role": (pool: Pool) => runner(fused(pool)),
+  "fused, two roles in turn": (pool: Pool) => runner(fused(pool), TWO),
+};
 
 export default async function adaptor(): Promise<void> {
   const cluster = await startScratchCluster();
@@ -93,9 +122,11 @@ export default async function adaptor(): Promise<void> {
   const owner = makePool({ connectionString: cluster.connectionString, max: 1 });
   try {
     await owner.query(`set search_path = public; ${SCHEMA}`);
-    await compare(cluster.port, "same machine", 2);
-    await compareRoles(cluster.port, 2);
-    await compare(far.port, "2 ms round trip", 2);
+    for (const concurrency of [1, 16]) {
+      await withContestants(cluster.port, 16, BOTH, (list) => compare("Same machine", list, concurrency));
+      await withContestants(far.port, 16, BOTH, (list) => compare("2 ms round trip", list, concurrency));
+    }
+    await withContestants(cluster.port, 1, ROLES, (list) => compare("Roles", list, 1));
   } finally {
     await owner.end();
     await far.close();
