@@ -3,6 +3,8 @@ import { createWithPgClient } from "postgraphile/adaptors/pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
 import { makePool } from "../src/database/pool.ts";
+import { Session } from "../src/database/session.ts";
+import { makeSetter } from "../src/database/settings.ts";
 import { startScratchCluster } from "../test/database/scratchCluster.ts";
 import { startWireProxy } from "../test/database/wireProxy.ts";
 
@@ -109,11 +111,29 @@ const stock = (pool: Pool): WithPgClient => createWithPgClient({ pool });
 const fused = (pool: Pool): WithPgClient => makeFusedAdaptor().createWithPgClient({ pool });
 const BOTH = { stock: (pool: Pool) => runner(stock(pool)), fused: (pool: Pool) => runner(fused(pool)) };
 const TWO = ["bench_user", "bench_other"];
+
+/** What the adaptor would be without the role in the name of a prepared statement: each change of role plans again. */
+function sharing(pool: Pool): Runner {
+  return async (n) => {
+    const id = (n % ROWS) + 1;
+    const setter = makeSetter({
+      role: TWO[n % 2],
+      "plat.user_id": `u${id % 100}`,
+      "plat.request_id": `r-${n}`,
+    })!;
+    const connection = await pool.connect();
+    const statement = { text: QUERY.text, values: [id], key: QUERY.name };
+    await Session.of(connection, 100).send([{ ...setter, key: setter.text }, statement], true);
+    connection.release();
+  };
+}
+
 const ROLES = {
   "stock, one role": (pool: Pool) => runner(stock(pool)),
   "stock, two roles in turn": (pool: Pool) => runner(stock(pool), TWO),
   "fused, one role": (pool: Pool) => runner(fused(pool)),
   "fused, two roles in turn": (pool: Pool) => runner(fused(pool), TWO),
+  "fused, two, name shared": sharing,
 };
 
 export default async function adaptor(): Promise<void> {

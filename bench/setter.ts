@@ -2,6 +2,8 @@ import { Client } from "pg";
 import { startScratchCluster } from "../test/database/scratchCluster.ts";
 
 /** Forms of the one statement that puts settings in place, each prepared, in transactions of its own, on one connection. */
+const ROUNDS = 16;
+const CALLS = 1000;
 const SETTINGS = [
   ["role", "bench_user"],
   ["plat.user_id", "0198c5e2-7d55-7d10-b1b0-5a9d1a3e6a11"],
@@ -29,16 +31,27 @@ export default async function setter(): Promise<void> {
   await client.connect();
   try {
     await client.query("create role bench_user");
-    const best = new Map<string, number>();
-    for (let round = 0; round < 4; round += 1) {
-      for (const [label, [text, parameters]] of Object.entries(FORMS)) {
+    const forms = Object.entries(FORMS);
+    const times = forms.map((): number[] => []);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      // Another one begins each time, so that nobody always runs after the same neighbour.
+      for (let turn = 0; turn < forms.length; turn += 1) {
+        const index = (turn + round) % forms.length;
+        const [name, [text, parameters]] = forms[index]!;
         const start = performance.now();
-        for (let n = 0; n < 5000; n += 1) await client.query({ text, values: [...parameters], name: label });
-        best.set(label, Math.min(best.get(label) ?? Infinity, (performance.now() - start) / 5));
+        for (let n = 0; n < CALLS; n += 1) await client.query({ text, values: [...parameters], name });
+        times[index]?.push(((performance.now() - start) / CALLS) * 1000);
       }
     }
-    for (const [label, microseconds] of best)
-      console.log(`${label.padEnd(30)} ${microseconds.toFixed(0)} µs`);
+    for (const [index, [name]] of forms.entries()) {
+      const ratios = times[index]!.map((time, round) => time / times[0]![round]!);
+      const [time, ratio] = [times[index]!, ratios].map(
+        (list) => list.toSorted((a, b) => a - b)[ROUNDS >> 1]!,
+      );
+      console.log(
+        `${name.padEnd(30)} ${time!.toFixed(0)} µs  × ${ratio!.toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
+      );
+    }
   } finally {
     await client.end();
     await cluster.stop();

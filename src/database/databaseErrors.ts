@@ -33,15 +33,14 @@ export function isRetryable(error: unknown): boolean {
   return RETRYABLE.has(sqlState(error) ?? "");
 }
 
-/** Whether the connection on which this error came is of no further use. */
+/**
+ * Whether the connection on which this error came is of no further use.
+ * Class 08 of the server does not say so: 08P01, a wrong number of parameters, leaves the connection in order.
+ */
 export function closesConnection(error: unknown): boolean {
-  const code = sqlState(error);
-  if (code === undefined) return false;
-  return (
-    code.startsWith("08") ||
-    CLOSING.has(code) ||
-    ["FATAL", "PANIC"].includes((error as DatabaseError).severity ?? "")
-  );
+  if (error instanceof DatabaseConnectionError) return true;
+  if (!(error instanceof DatabaseError)) return false;
+  return CLOSING.has(error.code ?? "") || ["FATAL", "PANIC"].includes(error.severity ?? "");
 }
 
 /**

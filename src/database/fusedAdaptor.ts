@@ -6,7 +6,7 @@ import {
   type NodePostgresPgClient,
   type PgAdaptorSettings,
 } from "postgraphile/adaptors/pg";
-import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
+import { DatabaseConnectionError } from "./databaseErrors.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { Session } from "./session.ts";
 import { makeSetter } from "./settings.ts";
@@ -57,21 +57,13 @@ function makeWithPgClient(
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const setter = makeSetter(pgSettings);
       const connection = await connect(pool);
-      const client = new FusedClient(
-        Session.of(connection, preparedStatements),
-        setter,
-        pgSettings?.["role"] ?? "",
-      );
-      let useless = false;
+      const session = Session.of(connection, preparedStatements);
+      const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "");
       try {
         return await callback(client);
-      } catch (error) {
-        useless = closesConnection(error);
-        throw error;
       } finally {
         await client.close();
-        // A connection with an open or failed transaction would hand its role to the next request.
-        connection.release(useless || connection.getTransactionStatus() !== "I");
+        connection.release(!session.reusable);
       }
     },
     {

@@ -1,5 +1,5 @@
 import type { ClientBase, DatabaseError, PoolClient } from "pg";
-import { isStaleStatement } from "./databaseErrors.ts";
+import { closesConnection, isStaleStatement } from "./databaseErrors.ts";
 import { FusedQuery, toWire, type BatchResult, type Step } from "./fusedQuery.ts";
 import { StatementCache, type PreparedStatement } from "./statementCache.ts";
 
@@ -20,6 +20,7 @@ export class Session {
   readonly client: PoolClient;
   readonly #statements: StatementCache | null;
   #notices: Notice[] = [];
+  #lost = false;
 
   private constructor(client: PoolClient, preparedStatements: number) {
     this.client = client;
@@ -36,6 +37,14 @@ export class Session {
     const session = new Session(client, preparedStatements);
     sessions.set(client, session);
     return session;
+  }
+
+  /**
+   * Whether another request may have this connection: not when it is lost, whatever the callback made of that error, and not
+   * with an open or failed transaction, which would hand its role to the next request.
+   */
+  get reusable(): boolean {
+    return !this.#lost && this.client.getTransactionStatus() === "I";
   }
 
   /**
@@ -78,6 +87,7 @@ export class Session {
       const result = await query.result;
       return { ...result, notices: this.#notices };
     } catch (error) {
+      if (closesConnection(error)) this.#lost = true;
       const suspects = steps.map((step) => step.prepared).filter((prepared) => prepared !== null);
       this.#forget(suspects, isStaleStatement(error));
       throw error;

@@ -65,6 +65,23 @@ test("a terminated backend rejects with 57P01, leaves the pool, and the next sta
   expect(opened.pool.totalCount).toBe(1);
 });
 
+test("a lost connection is thrown away also when the callback hides the error", async () => {
+  const opened = world.open();
+  await opened.withPgClient(null, async (client) => {
+    const killed = client.query({ text: "select pg_terminate_backend(pg_backend_pid())" });
+    await expect(killed).rejects.toMatchObject({ code: "57P01" });
+  });
+  expect(opened.pool.totalCount).toBe(0);
+  expect((await run(opened, ANN, OWN_NOTES)).rows).toEqual([[1, "first"]]);
+});
+
+test("a wrong number of parameters is the statement's fault, not the connection's", async () => {
+  const opened = world.open();
+  const [[pid]] = (await run(opened, ANN, "select pg_backend_pid()")).rows as [[number]];
+  await expect(run(opened, ANN, "select $1::int", [1, 2])).rejects.toMatchObject({ code: "08P01" });
+  expect((await run(opened, ANN, "select pg_backend_pid()")).rows).toEqual([[pid]]);
+});
+
 test("a cut wire rejects with 08006, in a transaction too, and the next statement gets a new connection", async () => {
   const opened = world.open();
   await withWaiting(opened, async (_, waiting) => {
