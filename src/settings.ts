@@ -98,7 +98,7 @@ function trustProxy(text: string): string[] | number | false {
 function jwtKeys(text: string): JwtKey[] {
   const keys = text.split(",").map((entry) => {
     const colon = entry.indexOf(":");
-    return { kid: entry.slice(0, colon).trim(), secret: entry.slice(colon + 1).trim() };
+    return { kid: entry.slice(0, Math.max(colon, 0)).trim(), secret: entry.slice(colon + 1).trim() };
   });
   for (const { kid, secret } of keys) {
     if (!/^[\w.-]{1,64}$/.test(kid))

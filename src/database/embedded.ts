@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import pg from "pg";
+import { Client, escapeIdentifier } from "pg";
 import { prepareDataDir } from "../dataDir.ts";
 import { lockFolder } from "../folderLock.ts";
 import { keptSecret } from "../keptSecret.ts";
@@ -134,11 +134,11 @@ async function createCluster({ initdb, folder, data, password, runAs, fast }: Ne
 }
 
 async function createDatabase(connectionString: string): Promise<void> {
-  const client = new pg.Client({ connectionString });
+  const client = new Client({ connectionString });
   await client.connect();
   try {
     const { rowCount } = await client.query("select from pg_database where datname = $1", [database]);
-    if (rowCount === 0) await client.query(`create database ${pg.escapeIdentifier(database)}`);
+    if (rowCount === 0) await client.query(`create database ${escapeIdentifier(database)}`);
   } finally {
     await client.end();
   }

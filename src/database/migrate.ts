@@ -1,12 +1,13 @@
+import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { Logger as WorkerLogger, runMigrations } from "graphile-worker";
-import pg from "pg";
+import { Client } from "pg";
 import { readChapters, migrationsFolder, type Chapter } from "./committed.ts";
 import { authenticatorUrl, ensureRoles } from "./roles.ts";
 
-const { migrate: runChapters, Logger } = createRequire(import.meta.url)(
-  "graphile-migrate",
-) as typeof import("graphile-migrate");
+const require = createRequire(import.meta.url);
+const { migrate: runChapters, Logger } = require("graphile-migrate") as typeof import("graphile-migrate");
+const { clearAllPools } = require("graphile-migrate/dist/pgReal.js") as { clearAllPools(): void };
 
 export interface MigrateOptions {
   /** How the API logs in; derived from the owner's connection when absent. */
@@ -25,7 +26,7 @@ const lockKey = 7_528_000_001n;
  */
 export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<void> {
   const loginUrl = options.authenticatorUrl ?? authenticatorUrl(connectionString);
-  const owner = new pg.Client({ connectionString });
+  const owner = new Client({ connectionString });
   await owner.connect();
   try {
     await requireVersion(owner);
@@ -33,9 +34,31 @@ export async function migrate(connectionString: string, options: MigrateOptions 
     await requireKnownChapters(owner, await readChapters());
     await ensureRoles(owner, loginUrl);
     await migrateJobRunner(connectionString, options);
-    await runChapters({ connectionString, migrationsFolder, logger: chapterLogger(options) });
+    await runCommitted(owner, connectionString, options);
   } finally {
     await owner.end();
+  }
+}
+
+/**
+ * graphile-migrate keeps its connection for a while and ends the whole process when that breaks, as it does when
+ * the embedded database stops meanwhile. So its pool is closed at once, and its connection awaited to be gone.
+ */
+async function runCommitted(owner: Client, connectionString: string, options: MigrateOptions): Promise<void> {
+  const url = new URL(connectionString);
+  const application = `plat migrate ${randomUUID()}`;
+  url.searchParams.set("application_name", application);
+  try {
+    await runChapters({ connectionString: url.href, migrationsFolder, logger: chapterLogger(options) });
+  } finally {
+    clearAllPools();
+    for (;;) {
+      const { rowCount } = await owner.query("select from pg_stat_activity where application_name = $1", [
+        application,
+      ]);
+      if (rowCount === 0) break;
+      await owner.query("select pg_sleep(0.005)");
+    }
   }
 }
 
@@ -44,7 +67,7 @@ export async function migrate(connectionString: string, options: MigrateOptions 
  * makes an empty database and then runs the chapters itself.
  */
 export async function prepare(connectionString: string, options: MigrateOptions = {}): Promise<void> {
-  const owner = new pg.Client({ connectionString });
+  const owner = new Client({ connectionString });
   await owner.connect();
   try {
     await requireVersion(owner);
@@ -73,7 +96,7 @@ function chapterLogger({ logger }: MigrateOptions) {
   });
 }
 
-async function requireVersion(owner: pg.Client): Promise<void> {
+async function requireVersion(owner: Client): Promise<void> {
   const { rows } = await owner.query<{ number: number; name: string }>(
     "select current_setting('server_version_num')::int as number, current_setting('server_version') as name",
   );
@@ -84,7 +107,7 @@ async function requireVersion(owner: pg.Client): Promise<void> {
     );
 }
 
-async function requireKnownChapters(owner: pg.Client, chapters: Chapter[]): Promise<void> {
+async function requireKnownChapters(owner: Client, chapters: Chapter[]): Promise<void> {
   const { rows: there } = await owner.query(
     "select to_regclass('graphile_migrate.migrations') is not null as yes",
   );

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../freePort.ts";
 import type { RunAs } from "./systemUser.ts";
 
 /** A running PostgreSQL server. */
@@ -56,10 +56,10 @@ async function startOnce(
     env: { LC_ALL: "C", TZ: "UTC" },
   });
   closeSync(log);
-  let gone = false;
+  const state = { gone: false };
   const exited = new Promise<void>((resolve) => {
     const settle = () => {
-      gone = true;
+      state.gone = true;
       process.off("exit", killNow);
       resolve();
     };
@@ -71,11 +71,11 @@ async function startOnce(
   process.on("exit", killNow);
 
   const deadline = Date.now() + startWithinMs;
-  while (!gone && !isReady(data, child.pid)) {
+  while (!state.gone && !isReady(data, child.pid)) {
     if (Date.now() > deadline) child.kill("SIGQUIT");
     await Promise.race([exited, delay(15)]);
   }
-  if (gone) {
+  if (state.gone) {
     const said = readFileSync(logFile).subarray(logStart).toString().trim();
     throw new Error(`PostgreSQL did not start; the end of ${logFile} says:\n${said.slice(-2000)}`);
   }
@@ -154,16 +154,4 @@ function isPostmasterOf(data: string, pid: number): boolean {
     }
   }
   return spawnSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" }).stdout.includes(data);
-}
-
-/** @returns a port of the loopback interface that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }

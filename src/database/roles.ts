@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import pg from "pg";
+import { Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
 
 /** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
 export const authenticator = "plat_authenticator";
@@ -28,18 +28,18 @@ export function authenticatorUrl(ownerUrl: string): string {
  * @param owner a connected client of the database's owner (a superuser, or with CREATEROLE).
  * @param loginUrl how the API will log in.
  */
-export async function ensureRoles(owner: pg.Client, loginUrl: string): Promise<void> {
+export async function ensureRoles(owner: Client, loginUrl: string): Promise<void> {
   for (const role of groupRoles) await createRole(owner, role, "nologin noinherit");
   await createRole(owner, authenticator, "login noinherit");
   for (const role of viewerRoles) await grantMembership(owner, role);
   const { database } = owner;
   await retry(() =>
-    owner.query(`grant connect on database ${pg.escapeIdentifier(database!)} to ${authenticator}`),
+    owner.query(`grant connect on database ${escapeIdentifier(database!)} to ${authenticator}`),
   );
   await ensureLogin(owner, loginUrl);
 }
 
-async function createRole(owner: pg.Client, role: string, options: string): Promise<void> {
+async function createRole(owner: Client, role: string, options: string): Promise<void> {
   await owner.query(`
     do $$
     begin
@@ -52,7 +52,7 @@ async function createRole(owner: pg.Client, role: string, options: string): Prom
     $$`);
 }
 
-async function grantMembership(owner: pg.Client, role: string): Promise<void> {
+async function grantMembership(owner: Client, role: string): Promise<void> {
   await retry(async () => {
     const { rows } = await owner.query<{ member: boolean }>("select pg_has_role($1, $2, 'set') as member", [
       authenticator,
@@ -66,21 +66,21 @@ async function grantMembership(owner: pg.Client, role: string): Promise<void> {
  * Sets the password only where the login fails: processes that run already keep theirs, and a start changes
  * nothing when nothing changed.
  */
-async function ensureLogin(owner: pg.Client, loginUrl: string): Promise<void> {
+async function ensureLogin(owner: Client, loginUrl: string): Promise<void> {
   const url = new URL(loginUrl);
   if (decodeURIComponent(url.username) !== authenticator || (await canLogIn(loginUrl))) return;
   const password = decodeURIComponent(url.password);
-  await retry(() => owner.query(`alter role ${authenticator} password ${pg.escapeLiteral(password)}`));
+  await retry(() => owner.query(`alter role ${authenticator} password ${escapeLiteral(password)}`));
 }
 
 async function canLogIn(connectionString: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString });
+  const client = new Client({ connectionString });
   try {
     await client.connect();
     return true;
   } catch (error) {
     // Wrong password, or none set; anything else is not cured by another password.
-    if (["28P01", "28000"].includes((error as pg.DatabaseError).code ?? "")) return false;
+    if (["28P01", "28000"].includes((error as DatabaseError).code ?? "")) return false;
     throw error;
   } finally {
     await client.end();
@@ -94,7 +94,7 @@ async function retry(work: () => Promise<unknown>): Promise<void> {
       await work();
       return;
     } catch (error) {
-      const { code } = error as pg.DatabaseError;
+      const { code } = error as DatabaseError;
       if (attempt === 10 || !["XX000", "23505", "40001", "40P01"].includes(code ?? "")) throw error;
     }
   }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import pg from "pg";
+import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 let database: TestDatabase;
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 async function ask(connectionString: string, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString });
+  const client = new Client({ connectionString });
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(sql)).rows;
@@ -36,7 +36,7 @@ test("the authenticator can become a viewer and nobody else", async () => {
 
 test("a dropped clone is gone, whoever was connected", async () => {
   const other = await createTestDatabase("empty");
-  const client = new pg.Client({ connectionString: other.ownerUrl });
+  const client = new Client({ connectionString: other.ownerUrl });
   client.on("error", () => {});
   await client.connect();
   await other.drop();

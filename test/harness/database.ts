@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import pg from "pg";
+import { Client, escapeIdentifier } from "pg";
 import { authenticatorUrl } from "../../src/database/roles.ts";
 
 export interface TestDatabase {
@@ -20,7 +20,7 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
   const name = `test_${randomBytes(6).toString("hex")}`;
   const source = from === "template" ? template.pathname.slice(1) : "template1";
   await asRoot((client) =>
-    client.query(`create database ${name} template ${pg.escapeIdentifier(source)} strategy file_copy`),
+    client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`),
   );
   // Grants on a database are not cloned with it.
   if (from === "template")
@@ -43,10 +43,10 @@ export function testCluster(): string {
   return url;
 }
 
-async function asRoot<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function asRoot<T>(work: (client: Client) => Promise<T>): Promise<T> {
   const url = new URL(testCluster());
   url.pathname = "/postgres";
-  const client = new pg.Client({ connectionString: url.href });
+  const client = new Client({ connectionString: url.href });
   await client.connect();
   try {
     return await work(client);

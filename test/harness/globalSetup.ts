@@ -1,7 +1,7 @@
 import { chmod, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import { Client, escapeIdentifier } from "pg";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
 
@@ -27,7 +27,7 @@ export default async function globalSetup(): Promise<void> {
 async function unused(template: URL): Promise<void> {
   const root = new URL(template);
   root.pathname = "/postgres";
-  const client = new pg.Client({ connectionString: root.href });
+  const client = new Client({ connectionString: root.href });
   await client.connect();
   const name = template.pathname.slice(1);
   try {
@@ -37,7 +37,7 @@ async function unused(template: URL): Promise<void> {
       await client.query("select pg_sleep(0.01)");
     }
     await client.query(
-      `alter database ${pg.escapeIdentifier(name)} with is_template true allow_connections false`,
+      `alter database ${escapeIdentifier(name)} with is_template true allow_connections false`,
     );
   } finally {
     await client.end();
