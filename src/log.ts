@@ -5,7 +5,7 @@ export type { Logger };
 // Applied to the finished line, so that it holds at any depth and for texts of libraries.
 const secrets: [RegExp, string][] = [
   [
-    /"(\w*(?:password|secret|token|authorization|cookie|otp|idempotency-key)[\w-]*)":"(?:[^"\\]|\\.)*"/gi,
+    /"([\w-]*(?:password|secret|token|authorization|cookie|otp)[\w-]*)":"(?:[^"\\]|\\.)*"/gi,
     '"$1":"[redacted]"',
   ],
   [/\b(Bearer|Basic) +[\w.~+/-]+=*/gi, "$1 [redacted]"],

@@ -32,6 +32,9 @@ const reloadEveryMs = 12 * 60 * 60 * 1000;
 export async function listen({ app, certificate, host, port }: ListenOptions): Promise<Listener> {
   const encrypted = createHttpsServer(await certificate(), app);
   const plain = createHttpServer(app);
+  // They get their connections from below and never listen, but only this event makes them keep a list of
+  // connections, which closing them and the time-outs against slow senders work on.
+  for (const half of [encrypted, plain]) half.emit("listening");
   const undecided = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     undecided.add(socket);
@@ -76,7 +79,7 @@ export async function listen({ app, certificate, host, port }: ListenOptions): P
       for (const half of [encrypted, plain]) half.closeIdleConnections();
       await closed;
       clearInterval(sweep);
-      // They never listened; this ends their timers.
+      // Ends their timers.
       for (const half of [encrypted, plain]) half.close();
     },
   };

@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { removeDataDir } from "./globalTeardown.ts";
 
 export interface ServiceOptions {
@@ -27,6 +28,8 @@ export interface Service extends AsyncDisposable {
   exit: Promise<Exit>;
   /** Sends the signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Exit>;
+  /** Waits until the log has a line with that message. */
+  logged(message: string): Promise<string>;
   /** GET, whatever the certificate. */
   get(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -43,12 +46,18 @@ interface Run {
 /** Starts the whole service as users do and waits for its ready line. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { child, exit, output } = runService(options);
-  const ready = new Promise<string>((found) => {
-    child.stdout?.on("data", () => {
-      const line = /^\{.*"msg":"Plat is ready\."\}$/m.exec(output.stdout)?.[0];
-      if (line) found((JSON.parse(line) as { address: string }).address);
+  const logged = (message: string) =>
+    new Promise<string>((found) => {
+      const look = () => {
+        const line = output.stdout
+          .split("\n")
+          .find((text) => text.includes(`"msg":${JSON.stringify(message)}`));
+        if (line) found(line);
+      };
+      child.stdout?.on("data", look);
+      look();
     });
-  });
+  const ready = logged("Plat is ready.").then((line) => (JSON.parse(line) as { address: string }).address);
   const timer = setTimeout(() => child.kill("SIGKILL"), readyWithinMs);
   const first = await Promise.race([ready, exit]);
   clearTimeout(timer);
@@ -64,6 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       child.kill(signal);
       return exit;
     },
+    logged,
     get: (path) => get(`${first}${path}`),
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");
@@ -129,4 +139,9 @@ export async function isRunning(pid: number): Promise<boolean> {
   }
   const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   return !/\) [ZX] /.test(status);
+}
+
+/** Waits until a process that is not our child has ended. */
+export async function gone(pid: number): Promise<void> {
+  while (await isRunning(pid)) await setImmediate();
 }

@@ -1,7 +1,16 @@
 import { expect, test } from "@jest/globals";
+import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isRunning, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
+import { connect } from "node:tls";
+import {
+  gone,
+  isRunning,
+  postmasterPid,
+  runToExit,
+  startService,
+  temporaryFolder,
+} from "../harness/service.ts";
 
 test("starts on an empty folder, starts again on the same data, and leaves no process behind", async () => {
   await using folder = await temporaryFolder();
@@ -75,4 +84,25 @@ test("a port that is taken is refused in a sentence, and the database is stopped
   expect(refused.stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is taken by another program/);
   await expect(postmasterPid(other.path)).rejects.toMatchObject({ code: "ENOENT" });
   await first.stop();
+});
+
+test("a second signal does not wait for a request that does not end", async () => {
+  await using folder = await temporaryFolder();
+  await using service = await startService({ env: { DATA_DIR: folder.path } });
+  const postmaster = await postmasterPid(folder.path);
+  const socket = connect({
+    host: "127.0.0.1",
+    port: Number(new URL(service.baseUrl).port),
+    rejectUnauthorized: false,
+  });
+  await once(socket, "secureConnect");
+  // An answer on the same connection proves that the unfinished request after it has a listener.
+  socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\n");
+  await once(socket, "data");
+  const stopping = service.stop("SIGTERM");
+  await service.logged("Stopping.");
+  expect(await service.stop("SIGTERM")).toMatchObject({ code: 130 });
+  await stopping;
+  socket.destroy();
+  await gone(postmaster);
 });

