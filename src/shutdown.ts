@@ -1,5 +1,8 @@
 import type { Logger } from "./log.ts";
 
+// Ctrl-C under `npm start` arrives twice at once: from the terminal, and passed on by npm.
+const sameSignalWithinMs = 1000;
+
 export interface Shutdown {
   /** Steps are taken in the reverse order of adding: what was started last stops first. */
   add(what: string, stop: () => void | Promise<void>): void;
@@ -8,12 +11,14 @@ export interface Shutdown {
 }
 
 /**
- * Ordered end of the process: on SIGINT and SIGTERM each part stops in turn. A second signal does not wait.
+ * Ordered end of the process: on SIGINT and SIGTERM each part stops in turn. A second signal, a second or more
+ * after the first, does not wait.
  * Steps are bounded by themselves; one that fails is logged and does not keep the others from stopping.
  */
 export function orderedShutdown(log: Logger): Shutdown {
   const steps: { what: string; stop: () => void | Promise<void> }[] = [];
   let begun: Promise<never> | undefined;
+  let signalledAt = 0;
 
   const stopAll = async (reason: string, exitCode: number): Promise<never> => {
     log.info({ reason }, "Stopping.");
@@ -35,7 +40,8 @@ export function orderedShutdown(log: Logger): Shutdown {
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => {
-      if (begun) process.exit(130);
+      if (signalledAt && Date.now() - signalledAt > sameSignalWithinMs) process.exit(130);
+      signalledAt ||= Date.now();
       void shutdown.begin(signal, 0);
     });
   return shutdown;

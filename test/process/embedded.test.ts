@@ -62,5 +62,7 @@ test("a process number in the pid file that meanwhile belongs to somebody else k
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
   const data = join(folder.path, "postgres", "data");
   await writeFile(join(data, "postmaster.pid"), `${process.pid}\n${data}\n0\n5432\n\n\n\nready\n`);
-  await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
+  const next = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  expect(await ask(next.connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
+  await next.stop();
 });
