@@ -17,6 +17,13 @@ export function withoutSecrets(line: string): string {
   return secrets.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), line);
 }
 
+/** What is worth a line of an error. Database errors also carry their connection and the values of the row: not these. */
+function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, code, cause } = error as Error & { code?: string };
+  return { type: name, message, code, stack, cause: cause === undefined ? undefined : errorFields(cause) };
+}
+
 /** The service's log: JSON lines on standard output, with nothing in them that opens a door. */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
@@ -24,6 +31,7 @@ export function createLog(level: string, destination?: { write(line: string): vo
     base: { service: "plat" },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },
   };
   return destination ? pino(options, destination) : pino(options);

@@ -17,7 +17,13 @@ export async function migratedCheck(
   onError: (error: Error) => void,
 ): Promise<MigratedCheck> {
   const chapters = await readChapters();
-  const pool = new Pool({ connectionString: ownerUrl, max: 1, application_name: "plat readiness" });
+  const pool = new Pool({
+    connectionString: ownerUrl,
+    max: 1,
+    application_name: "plat readiness",
+    connectionTimeoutMillis: 2000,
+    query_timeout: 2000,
+  });
   // Without a listener a database that restarts would end the process.
   pool.on("error", onError);
   return {

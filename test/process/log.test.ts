@@ -14,6 +14,10 @@ test.each([
   ["a password, deep inside", { a: { b: [{ input: { newPassword: 'se"sesame' } }] } }],
   ["a token", { accessToken: "sesame", token: "sesame" }],
   ["a credential in a text", { text: "sent Authorization: Bearer sesame" }],
+  [
+    "a row's values in a database error",
+    { err: Object.assign(new Error("duplicate"), { detail: "(name)=(sesame)" }) },
+  ],
   ["an address in an error", { err: new Error("connect postgres://plat:sesame@host/db failed") }],
 ])("%s is not logged", (_what, fields) => {
   expect(logged(fields)).not.toContain("sesame");
