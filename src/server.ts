@@ -7,8 +7,8 @@ import { migrate } from "./database/migrate.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { startGraphql } from "./graphql.ts";
 import { createApp } from "./http/app.ts";
-import { loadCertificate } from "./http/certificate.ts";
-import { listen } from "./http/listen.ts";
+import { healthz, readyz } from "./http/health.ts";
+import { serve } from "./http/serve.ts";
 import { createLog } from "./log.ts";
 import { Readiness } from "./readiness.ts";
 import { orderedShutdown } from "./shutdown.ts";
@@ -55,9 +55,9 @@ async function main(): Promise<void> {
       shutdown.add("GraphQL", graphql.release);
       readiness.add("database", graphql.isReachable);
 
-      const app = await createApp({ config, graphql, readiness, log });
-      const { host, port } = config;
-      const listener = await listen({ app, certificate: () => loadCertificate(config), host, port });
+      const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
+      const app = createApp({ config, log, pages, ...graphql.transport });
+      const listener = await serve(app, config);
       shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
     }
 
