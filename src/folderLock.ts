@@ -10,7 +10,7 @@ import { join } from "node:path";
 export function lockFolder(folder: string): () => void {
   const file = new DatabaseSync(join(folder, "service.lock"));
   try {
-    file.exec("pragma busy_timeout = 0; pragma journal_mode = off; begin exclusive");
+    file.exec("pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive");
   } catch (error) {
     file.close();
     if ((error as { errcode?: number }).errcode !== 5) throw error;

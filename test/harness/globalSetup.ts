@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, escapeIdentifier } from "pg";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
+import globalTeardown from "./globalTeardown.ts";
 import { migrate } from "../../src/database/migrate.ts";
 
 declare global {
@@ -19,8 +20,14 @@ export default async function globalSetup(): Promise<void> {
   globalThis.platTestCluster = { postgres, folder };
   const url = new URL(postgres.connectionString);
   process.env.PLAT_TEST_CLUSTER = url.href;
-  await migrate(postgres.connectionString, { logger });
-  await unused(url);
+  try {
+    await migrate(postgres.connectionString, { logger });
+    await unused(url);
+  } catch (error) {
+    // There is no teardown after a set-up that failed.
+    await globalTeardown();
+    throw error;
+  }
 }
 
 /** A template can only be cloned when nobody is connected; the migration's own pools close a little later. */
