@@ -1,0 +1,43 @@
+import type { RequestHandler } from "express";
+import { internalMessage } from "../errors.ts";
+import type { Grafserv } from "./grafserv.ts";
+import { requestState, type RequestState } from "./requestState.ts";
+
+interface Answer {
+  errors?: { message: string; extensions?: Record<string, unknown> }[];
+}
+
+/**
+ * Errors that grafserv made outside of the operation (no schema yet, a context function that threw) have no request id,
+ * and it kept only the message of the latter.
+ */
+function completeErrors(answer: Answer, state: RequestState): void {
+  for (const error of answer.errors ?? []) {
+    if (error.extensions?.requestId !== undefined) continue;
+    const { contextError } = state;
+    error.message = contextError?.message ?? internalMessage;
+    error.extensions = contextError?.extensions ?? { code: "INTERNAL", requestId: state.id };
+    state.errorCodes.add(String(error.extensions.code));
+  }
+}
+
+/** Hands a checked request to grafserv and writes its answer. */
+export function graphql(grafserv: Grafserv): RequestHandler {
+  return async (request, response) => {
+    const state = requestState(request);
+    const result = await grafserv.answerOperation(request, response);
+    if (result?.type === "json") {
+      const answer = result.json as Answer;
+      if (answer.errors) completeErrors(answer, state);
+      const { "content-type": contentType = "application/json" } = result.headers;
+      response.writeHead(result.statusCode, { "Content-Type": contentType.replace(";charset", "; charset") });
+      response.end(JSON.stringify(answer));
+    } else if (result?.type === "buffer") {
+      response.writeHead(result.statusCode, result.headers).end(result.buffer);
+    } else {
+      throw result?.type === "error"
+        ? result.error
+        : new Error(`An answer of type ${result?.type} was not expected.`);
+    }
+  };
+}
