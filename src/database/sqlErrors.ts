@@ -17,7 +17,8 @@ export const RAISED_FOR_CALLER = "PLAT0";
 
 /** Whether this came from PostgreSQL with a SQLSTATE, or from the socket to it with a code such as ECONNREFUSED. */
 export function isSqlError(error: unknown): error is SqlError {
-  return error instanceof Error && typeof (error as { code?: unknown }).code === "string";
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return typeof code === "string" && typeof message === "string";
 }
 
 const camelCase = (column: string) =>

@@ -7,17 +7,13 @@ interface Answer {
   errors?: { message: string; extensions?: Record<string, unknown> }[];
 }
 
-/**
- * Errors that grafserv made outside of the operation (no schema yet, a context function that threw) have no request id,
- * and it kept only the message of the latter.
- */
+/** Errors that grafserv made outside of the operation, such as while there is no schema, have neither code nor id. */
 function completeErrors(answer: Answer, state: RequestState): void {
   for (const error of answer.errors ?? []) {
     if (error.extensions?.requestId !== undefined) continue;
-    const { contextError } = state;
-    error.message = contextError?.message ?? internalMessage;
-    error.extensions = contextError?.extensions ?? { code: "INTERNAL", requestId: state.id };
-    state.errorCodes.add(String(error.extensions.code));
+    error.message = internalMessage;
+    error.extensions = { code: "INTERNAL", requestId: state.id };
+    state.errorCodes.add("INTERNAL");
   }
 }
 

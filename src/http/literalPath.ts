@@ -1,8 +1,8 @@
 import { type ASTNode, type GraphQLError, Kind, parse, visit } from "postgraphile/graphql";
 
 /**
- * The path of the argument or input member whose literal a validation error points at, without the leading `input`:
- * `lead(input: {email: 1})` gives `email`. Undefined when the error is about something else than a value.
+ * The path of the argument or input member whose literal a validation error points at:
+ * `createLead(input: {email: 1})` gives `input.email`. Undefined when the error is about something else than a value.
  */
 export function literalPath(error: GraphQLError): string | undefined {
   const [node] = error.nodes ?? [];
@@ -21,7 +21,7 @@ export function literalPath(error: GraphQLError): string | undefined {
       if (visited.kind === Kind.ARGUMENT || visited.kind === Kind.OBJECT_FIELD) path.pop();
     },
   });
-  return found?.replace(/^input\./, "") || undefined;
+  return found || undefined;
 }
 
 const valueKinds = new Set<string>([

@@ -31,5 +31,7 @@ export const jsonOnly: RequestHandler = (request, _response, next) => {
   const charset = given.parameters.get("charset");
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
     return next(refuse("The body has to be in UTF-8."));
+  // The one spelling that the GraphQL server knows.
+  request.headers["content-type"] = "application/json";
   next();
 };

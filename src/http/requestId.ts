@@ -24,7 +24,6 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       claims: undefined,
       operationName: undefined,
       operationType: undefined,
-      contextError: undefined,
       errorCodes: new Set(),
     });
     next();

@@ -19,8 +19,6 @@ export interface RequestState {
   claims: Claims | undefined;
   operationName: string | undefined;
   operationType: string | undefined;
-  /** What the context function threw, coded: the GraphQL server keeps only the message of it. */
-  contextError: { message: string; extensions: Record<string, unknown> } | undefined;
   readonly errorCodes: Set<string>;
 }
 

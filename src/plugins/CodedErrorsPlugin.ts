@@ -1,5 +1,5 @@
 import type { execute } from "postgraphile/grafast";
-import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import { internalMessage, isErrorCode } from "../errors.ts";
 import { executionError, validationError } from "../http/graphqlErrors.ts";
 import { findRequestState } from "../http/requestState.ts";
@@ -16,6 +16,9 @@ export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedE
     extensions: { code: "INTERNAL" },
   });
 }
+
+/** What the context function threw, by the arguments it was to complete. */
+const failures = new WeakMap<object, GraphQLError>();
 
 /**
  * Gives every error of an operation its code and request id and hides what is ours. grafserv's `maskError` learns
@@ -42,6 +45,13 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                 return { errors: result.errors.map((error) => validationError(error, state)) };
               },
               execute: (async (args: Parameters<typeof execute>[0]) => {
+                const failure = failures.get(args);
+                if (failure) return { errors: [failure] };
+                const operation = getOperationAST(args.document, args.operationName);
+                if (state) {
+                  state.operationName = operation?.name?.value;
+                  state.operationType = operation?.operation;
+                }
                 const result = await config.execute(args);
                 if (Symbol.asyncIterator in result || !result.errors) return result;
                 const response = requestContext.expressv4?.res;
@@ -67,8 +77,9 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
           const { expressv4 } = event.args.requestContext ?? {};
           const state = findRequestState(expressv4?.req);
           const coded = executionError(error, state, expressv4?.res);
-          if (state) state.contextError = coded;
-          throw coded;
+          // Throwing goes on to a handler that prints the error and keeps its message only, so execution answers it.
+          failures.set(event.args, coded);
+          return event.args;
         }
       },
     },

@@ -1,4 +1,5 @@
 import { type DocumentNode, GraphQLError, Kind, visit, BREAK } from "postgraphile/graphql";
+import { withoutSuggestion } from "../http/graphqlErrors.ts";
 import { findRequestState } from "../http/requestState.ts";
 
 const known = new WeakMap<DocumentNode, boolean>();
@@ -24,9 +25,7 @@ const refusal = () =>
     extensions: { code: "UNAUTHENTICATED" },
   });
 
-/** "Did you mean …" names fields that an anonymous caller did not ask for. */
-const withoutSuggestion = (error: GraphQLError) =>
-  new GraphQLError(error.message.replace(/ Did you mean [\s\S]*$/, ""), error);
+const guarded = (error: GraphQLError) => new GraphQLError(withoutSuggestion(error.message), error);
 
 /**
  * Keeps the schema to signed-in viewers in production: no introspection, and no suggestions in validation messages.
@@ -47,7 +46,7 @@ export const SchemaPrivacyPlugin: GraphileConfig.Plugin = {
             ...config,
             parseAndValidate(query) {
               const result = config.parseAndValidate(query);
-              if (result.errors) return { errors: result.errors.map(withoutSuggestion) };
+              if (result.errors) return { errors: result.errors.map(guarded) };
               return asksForSchema(result.document) ? { errors: [refusal()] } : result;
             },
           };
