@@ -21,6 +21,8 @@ export const transportPreset: GraphileConfig.Preset = {
     websockets: false,
     allowedRequestContentTypes: ["application/json"],
     maxRequestLength: bodyLimits.signedIn,
+    // A document at the limits takes about 1 MB of memory; this is per process, and anybody can fill it.
+    parseAndValidateCacheSize: 200,
     maskError,
   },
   grafast: { explain: false },

@@ -34,11 +34,9 @@ export function toCodedError(error: unknown, messages: ConstraintMessages, signe
 
 /** What the log keeps of a failure: never PostgreSQL's DETAIL or parameters, which hold callers' values. */
 export function describeForLog(error: unknown): Record<string, unknown> {
-  const found = [...causes(error)].filter(
-    (cause) => cause instanceof Error && !(cause instanceof CodedError),
-  );
-  const innermost = found.at(-1) as (Error & Record<string, unknown>) | undefined;
-  if (!innermost) return { message: String(error) };
+  const found = [...causes(error)].filter((cause) => !(cause instanceof CodedError));
+  const innermost = found.at(-1) as Partial<Error & Record<string, unknown>> | undefined;
+  if (typeof innermost?.message !== "string") return { message: String(error) };
   const { name, message, stack, code, schema, table, constraint, routine } = innermost;
   return { name, message, stack, code, schema, table, constraint, routine };
 }

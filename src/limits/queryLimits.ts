@@ -1,6 +1,8 @@
 /** What one operation may have at most. Fragments count as often as they are spread. */
 export const queryLimits = {
   tokens: 4_000,
+  /** Characters. Parsed documents stay in a cache with their text, so large values belong into variables. */
+  characters: 100_000,
   depth: 12,
   aliases: 30,
   directives: 50,

@@ -11,6 +11,7 @@ const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKi
 export function scanTokens(query: string): QueryLimit | undefined {
   // A token has at least one character, so a short document cannot be over either limit.
   if (query.length <= queryLimits.nesting) return undefined;
+  if (query.length > queryLimits.characters) return "characters";
   const lexer = new Lexer(new Source(query));
   let nesting = 0;
   try {

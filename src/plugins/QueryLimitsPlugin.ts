@@ -8,6 +8,8 @@ import { scanTokens } from "../limits/scanTokens.ts";
 const sentences: Record<QueryLimit, (found: number | undefined) => string> = {
   tokens: () => `An operation may have ${queryLimits.tokens} tokens at most.`,
   nesting: () => `Braces may be nested ${queryLimits.nesting} levels deep at most.`,
+  characters: () =>
+    `The document may have ${queryLimits.characters} characters at most. Send large values as variables.`,
   depth: (found) => `An operation may be ${queryLimits.depth} levels deep at most; this one has ${found}.`,
   introspectionDepth: (found) =>
     `Introspection may be ${queryLimits.introspectionDepth} levels deep at most; this one has ${found}.`,

@@ -59,6 +59,14 @@ test.each([
   expect((await refused(query)).code).toBe("LIMIT_EXCEEDED");
 });
 
+test("a document has 100,000 characters at most, whatever they are; a variable may be longer", async () => {
+  for (const query of [`{ ok } #${"x".repeat(100_000)}`, `{ echo(text: "${"x".repeat(100_000)}") }`])
+    expect(await refused(query)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 100_000 });
+  const text = "x".repeat(200_000);
+  const answer = await server.graphql("query ($text: String) { echo(text: $text) }", { text });
+  expect(answer.json.data).toEqual({ echo: text });
+});
+
 test("a long chain of fragments and cycles of them are refused in order", async () => {
   let chain = "fragment f0 on Lead { id }";
   for (let i = 1; i < 450; i++) chain += ` fragment f${i} on Lead { ...f${i - 1} }`;

