@@ -1,9 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { CodedError, errorBody } from "../errors.ts";
-import { randomUUID } from "node:crypto";
 
 export interface ListenOptions {
   /** 0 takes a free port. */
@@ -64,6 +64,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   );
   const plain = createHttpServer(timeouts, app);
   const sockets = new Set<Socket>();
+  const silent = new Set<Socket>();
   for (const server of [secure, plain]) {
     server.on("clientError", onClientError);
     // Neither listens by itself, and it is this event that starts the clock of the two time-outs above.
@@ -73,12 +74,17 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
 
   const front = createNetServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    silent.add(socket);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      silent.delete(socket);
+    });
     const cut = () => socket.destroy();
     socket.on("error", cut);
     socket.setTimeout(FIRST_BYTE_MS, cut);
     socket.once("readable", () => {
       const first: Buffer | null = socket.read(1);
+      silent.delete(socket);
       if (!first) return cut();
       socket.setTimeout(0);
       socket.off("timeout", cut);
@@ -96,12 +102,18 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     renew: (cert, key) => secure.setSecureContext({ cert, key }),
     async close(graceMs = 10_000) {
       const closed = new Promise((resolve) => front.close(resolve));
-      // Closing the two ends idle connections at once, and each other one after its answer.
+      const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
+      for (const socket of silent) socket.destroy();
+      // A connection that is kept alive becomes idle some time after its last answer, and nothing tells when.
+      const closeIdle = setInterval(() => {
+        secure.closeIdleConnections();
+        plain.closeIdleConnections();
+      }, 50);
       secure.close();
       plain.close();
-      const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
       await closed;
       clearTimeout(cut);
+      clearInterval(closeIdle);
     },
   };
 }

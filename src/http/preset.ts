@@ -25,7 +25,8 @@ export const transportPreset: GraphileConfig.Preset = {
     parseAndValidateCacheSize: 200,
     maskError,
   },
-  grafast: { explain: false },
+  // A wide operation within the limits can take a second to plan the first time; this ends what takes longer (ms).
+  grafast: { explain: false, timeouts: { planning: 3_000 } },
   ruru: {
     clientConfig: {
       defaultQuery: explorerQuery,

@@ -12,6 +12,18 @@ function* causes(error: unknown): Generator<unknown> {
   }
 }
 
+/** A generated update or delete that met no row says so in a plain error. */
+const noSuchRow = /^No values were (?:deleted|updated) in collection /;
+
+/** Errors that the planner means for the caller: its time-outs, bad cursors and the like. */
+function fromSafeError(error: Error & { extensions?: Record<string, unknown> }): CodedError {
+  const { code, statusCode: _, ...extensions } = error.extensions ?? {};
+  const fallback = /timeout exceeded|took too long/i.test(error.message)
+    ? "LIMIT_EXCEEDED"
+    : "BAD_USER_INPUT";
+  return new CodedError(isErrorCode(code) ? code : fallback, error.message, extensions, { cause: error });
+}
+
 /**
  * What the caller is told about anything that was thrown: a coded error as it is, an error of the database by its
  * SQLSTATE, everything else as INTERNAL with the original in `cause`.
@@ -19,14 +31,14 @@ function* causes(error: unknown): Generator<unknown> {
 export function toCodedError(error: unknown, messages: ConstraintMessages, signedIn: boolean): CodedError {
   for (const candidate of causes(error)) {
     if (candidate instanceof CodedError) return candidate;
-    if (candidate instanceof Error && isSafeError(candidate)) {
-      const {
-        code,
-        statusCode: _,
-        ...extensions
-      } = (candidate as { extensions?: Record<string, unknown> }).extensions ?? {};
-      return new CodedError(isErrorCode(code) ? code : "BAD_USER_INPUT", candidate.message, extensions);
-    }
+    if (candidate instanceof Error && isSafeError(candidate)) return fromSafeError(candidate);
+    if (candidate instanceof Error && noSuchRow.test(candidate.message))
+      return new CodedError(
+        "NOT_FOUND",
+        "There is no such record, or you may not see it.",
+        {},
+        { cause: candidate },
+      );
     if (isSqlError(candidate)) return fromSqlError(candidate, messages, signedIn);
   }
   return internalError(error);

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { SafeError } from "postgraphile/grafast";
 import { GraphQLError } from "postgraphile/graphql";
 import { CodedError } from "../../src/errors.ts";
 import { faults, startServer, type TestServer } from "./server.ts";
@@ -34,6 +35,15 @@ test("a coded error goes out with its message, path and extensions", async () =>
   expect(error.extensions).toMatchObject({ code: "CONFLICT", existingId: "1", field: "email" });
   expect(error.answer.status).toBe(200);
   expect(error.answer.json.data).toEqual({ renamed: null });
+});
+
+test("what the planner means for the caller is coded too", async () => {
+  faults.resolver = () => new SafeError("Execution timeout exceeded, please simplify.");
+  expect((await only("{ fault }")).extensions.code).toBe("LIMIT_EXCEEDED");
+  faults.resolver = () => new SafeError("Invalid cursor.");
+  expect((await only("{ fault }")).extensions.code).toBe("BAD_USER_INPUT");
+  faults.resolver = () => new Error("No values were deleted in collection 'secrets' because …");
+  expect((await only("{ fault }")).extensions.code).toBe("NOT_FOUND");
 });
 
 test("RATE_LIMITED says when to come back, in the header too", async () => {

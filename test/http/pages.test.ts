@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { Agent } from "node:https";
+import { connect } from "node:net";
 import { expect, test } from "@jest/globals";
 import { startServer } from "./server.ts";
 
@@ -72,6 +75,19 @@ test("pages are read only with GET", async () => {
     const answer = await server.send({ path });
     expect([answer.status, answer.headers.allow]).toEqual([405, "GET, HEAD"]);
   }
+});
+
+test("closing does not wait for connections without a request", async () => {
+  const server = await startServer();
+  const silent = connect(server.port, "127.0.0.1");
+  await once(silent, "connect");
+  const keptAlive = new Agent({ rejectUnauthorized: false, keepAlive: true });
+  const path = "/metrics";
+  expect((await server.send({ method: "GET", path, agent: keptAlive })).status).toBe(200);
+  const ended = once(silent, "close");
+  await server.server.close(1_000_000);
+  await ended;
+  keptAlive.destroy();
 });
 
 test("closing lets a running request end", async () => {

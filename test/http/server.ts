@@ -6,7 +6,6 @@ import { generate } from "selfsigned";
 import { makeGrafastSchema } from "postgraphile/grafast";
 import { type AppDeps, createApp } from "../../src/http/app.ts";
 import { CodedError } from "../../src/errors.ts";
-import type { Grafserv } from "../../src/http/grafserv.ts";
 import { listen, type Listening } from "../../src/http/listen.ts";
 import { transportPreset } from "../../src/http/preset.ts";
 
@@ -150,8 +149,15 @@ export async function startServer(
 
   const send: TestServer["send"] = ({ body, plain, ...options }) =>
     new Promise((resolve, reject) => {
-      const where = { host: "127.0.0.1", port: server.port, path: "/graphql", method: "POST", ...options };
-      const request = plain ? httpRequest({ ...where, agent: false }) : httpsRequest({ ...where, agent });
+      const where = {
+        host: "127.0.0.1",
+        port: server.port,
+        path: "/graphql",
+        method: "POST",
+        agent,
+        ...options,
+      };
+      const request = plain ? httpRequest({ ...where, agent: false }) : httpsRequest(where);
       request.on("error", reject);
       request.on("response", (response) => {
         const chunks: Buffer[] = [];
@@ -181,5 +187,3 @@ export async function startServer(
     [Symbol.asyncDispose]: () => server.close(0),
   };
 }
-
-export type { Grafserv };
