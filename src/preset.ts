@@ -5,16 +5,18 @@ import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import { makePgService } from "postgraphile/adaptors/pg";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
+import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
+import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 
 export function createPreset(options: { connectionString: string }): GraphileConfig.Preset {
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset],
-    plugins: [NamingPlugin, BehaviorsPlugin, ScalarsPlugin, ListsPlugin, RecordByIdPlugin, OperationsPlugin, OutputShapesPlugin],
+    plugins: [NamingPlugin, BehaviorsPlugin, ScalarsPlugin, ListsPlugin, RecordByIdPlugin, OperationsPlugin, EventSubjectPlugin, OutputShapesPlugin, PermissionsPlugin],
     disablePlugins: ["NodePlugin", "QueryQueryPlugin", "PgMutationCreatePlugin", "PgMutationUpdateDeletePlugin", "MutationPayloadQueryPlugin", "PgIndexBehaviorsPlugin", "PgConditionArgumentPlugin", "PgConditionCustomFieldsPlugin", "PgConnectionArgOrderByPlugin", "PgOrderAllAttributesPlugin", "PgOrderByPrimaryKeyPlugin", "PgOrderCustomFieldsPlugin", "PgConnectionArgOrderByDefaultValuePlugin", "PgAggregatesOrderByAggregatesPlugin", "PgAggregatesFilterRelationalAggregatesPlugin"],
     pgServices: [
       makePgService({

@@ -42,7 +42,7 @@ create index events_project on app_public.events (project_id, id) where project_
 alter table app_public.events enable row level security;
 comment on table app_public.events is E'@behavior -insert -update -delete\n\nSomething that happened to a record; never changed, never deleted.';
 comment on column app_public.events.stream_id is E'@behavior -*\n\nThe stream that numbers the event: its organization, or its user.';
-comment on column app_public.events.sequence is E'@graphqlType String\n\nStrictly increasing per organization, without gaps, in the order of commits.';
+comment on column app_public.events.sequence is E'@behavior -*\n\nPlace in the stream.';
 comment on column app_public.events.name is 'What happened, such as lead.created.';
 comment on column app_public.events.occurred_at is 'When the transaction of the change began.';
 comment on column app_public.events.dispatched_at is 'When the event was handed to webhooks and workflows.';

@@ -652,6 +652,7 @@ comment on constraint leads_agent_id_fkey on app_public.leads is E'@fieldName ag
 comment on constraint leads_assignee_id_fkey on app_public.leads is E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
 
 comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead.';
+comment on column app_public.lead_notes.lead_id is E'@insertOptional\n\nThe lead.';
 comment on column app_public.lead_notes.text is 'What it says.';
 comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';

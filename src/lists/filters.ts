@@ -40,9 +40,8 @@ function rangeType(codec: PgCodec): "DateTimeRange" | "DateRange" | "DecimalRang
   return null;
 }
 
-function isEnum(build: GraphileBuild.Build, codec: PgCodec): boolean {
-  const type = build.getGraphQLTypeByPgCodec(codec, "input");
-  return Boolean(type && build.graphql.isEnumType(type));
+function isEnum(codec: PgCodec): boolean {
+  return typeof codec.extensions?.tags?.enum === "string" || Boolean(codec.extensions?.isEnumTableEnum) || "values" in codec;
 }
 
 /** Values of an id member as SQL uuid[] ; slugs where the column has them. Refuses what is no id. */
@@ -74,7 +73,7 @@ function columnMember(build: GraphileBuild.Build, codec: PgCodec, column: string
       condition: (alias, value) => sql`${at(alias)} = any (${ids(column, name, [value])})`,
     };
   }
-  if (isId || isEnum(build, type)) {
+  if (isId || isEnum(type)) {
     return {
       name,
       column,
