@@ -97,8 +97,9 @@ comment on function app_private.count_try(text, int, interval) is
 create function app_private.network_of(ip text) returns text
 language plpgsql immutable strict parallel safe as $$
 declare
-  address inet := regexp_replace(ip, '^::ffff:(?=\d+\.)', '', 'i')::inet;
+  address inet;
 begin
+  address := regexp_replace(ip, '^::ffff:(?=\d+\.)', '', 'i')::inet;
   -- Whoever has one IPv6 address has the 2^64 beside it.
   return case family(address) when 4 then host(address) else network(set_masklen(address, 64))::text end;
 exception when invalid_text_representation then
