@@ -297,7 +297,11 @@ begin
     raise;
   end;
   execute format('update %s set %s where id = $1%s returning *', relation,
-    coalesce((select string_agg(format('%1$I = ($2).%1$I', key), ', ') from jsonb_object_keys(value_list) key), 'id = id'),
+    coalesce((select string_agg(format('%1$I = ($2).%1$I', key), ', ') from jsonb_object_keys(value_list) key),
+      -- nothing given: a column that the viewer may update stays as it is, so that policies and the version are checked all the same
+      (select format('%1$I = %1$I', a.attname) from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+        and has_column_privilege(relation, a.attnum, 'update') order by a.attnum limit 1),
+      'id = id'),
     case when expected is not null then ' and version = $3' else '' end)
     into row_out using record_id, row_in, expected;
   if row_out is null then

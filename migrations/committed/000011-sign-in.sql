@@ -1,0 +1,448 @@
+--! Previous: -
+--! Hash: sha1:0000000000000000000000000000000000000000
+--! Message: sign-in
+
+-- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
+-- reaches it is a hash, or the proof that a password fits one. Everything else is decided here: who may try how
+-- often, what a code opens, which login tokens still count.
+
+--------------------------------------------------------------------------------------------------------
+-- What stands in for a password. The checks fail closed: a password that nobody has transformed is refused.
+
+create domain app_public.new_password as text
+  constraint new_password_hashed check (value ~ '^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$');
+comment on domain app_public.new_password is E'@transform hashPassword\n\nA password to be set: 10 characters or more.';
+comment on constraint new_password_hashed on domain app_public.new_password is 'A password has 10 characters or more.';
+
+create domain app_public.password_proof as text
+  constraint password_proof_hashed check (value = '' or value ~ '^\$argon2id\$');
+comment on domain app_public.password_proof is E'@transform provePassword\n\nThe password of an account.';
+comment on constraint password_proof_hashed on domain app_public.password_proof is 'This is no password.';
+
+create domain app_public.login_token as jsonb;
+comment on domain app_public.login_token is 'The claims of a login token; the API gives them out signed.';
+
+create type app_public.authentication as (
+  token app_public.login_token,
+  token_type text,
+  expires_at timestamptz,
+  user_id uuid
+);
+comment on type app_public.authentication is $$
+@foreignKey (user_id) references users (id)|@fieldName user|@behavior -manyRelation:resource:list -manyRelation:resource:connection
+
+The result of signing in.$$;
+comment on column app_public.authentication.token is E'@notNull\n\nSend it as "Authorization: Bearer <token>".';
+comment on column app_public.authentication.token_type is E'@notNull\n\nAlways Bearer.';
+comment on column app_public.authentication.expires_at is E'@notNull\n\nWhen the token ends by itself; it ends sooner when the password changes or the user is suspended.';
+comment on column app_public.authentication.user_id is 'Who signed in.';
+
+--------------------------------------------------------------------------------------------------------
+-- Tries: the moments of the last ones under a key, in one row, so that parallel tries wait for each other and count.
+
+create table app_private.tries (
+  key text primary key,
+  moments timestamptz[] not null default '{}',
+  last_at timestamptz not null default now()
+);
+create index tries_last_at on app_private.tries (last_at);
+alter table app_private.tries enable row level security;
+comment on table app_private.tries is 'When something was tried lately, by what is limited: an account, an address, a mail.';
+
+create table app_private.user_otps (
+  user_id uuid primary key references app_public.users on delete cascade,
+  code_sha256 bytea not null unique,
+  expires_at timestamptz not null
+);
+alter table app_private.user_otps enable row level security;
+comment on table app_private.user_otps is 'The one open one-time code of a user; only its SHA-256 is kept.';
+
+-- A change of password is told by the user's events, without the password.
+alter table app_public.users add column password_changed_at timestamptz;
+comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('user', 'password_changed_at', null, 'password_changed'),
+  ('user', 'last_login_at', null, 'signed_in');
+
+-- Who has just signed up or in sees themselves in the answer of that same transaction.
+create policy self_anew on app_public.users for select to plat_anonymous
+  using (deleted_at is null and id = (select app_public.current_user_id()));
+create policy self_anew on app_hidden.user_identities for select to plat_anonymous
+  using (user_id = (select app_public.current_user_id()));
+
+create function app_private.count_try(key text, most int, within interval) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  recent timestamptz[];
+  moment timestamptz;
+begin
+  insert into app_private.tries as t (key) values (count_try.key)
+    on conflict on constraint tries_pkey do update set moments = t.moments
+    returning t.moments into recent; -- the row is locked from here on
+  moment := clock_timestamp();
+  recent := array(select m from unnest(recent) m where m > moment - within order by m);
+  if cardinality(recent) >= most then
+    return greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - moment)));
+  end if;
+  update app_private.tries t set moments = recent || moment, last_at = moment where t.key = count_try.key;
+  if random() < 0.01 then
+    delete from app_private.tries t where t.key in (
+      select o.key from app_private.tries o where o.last_at < moment - interval '1 day' limit 1000 for update skip locked);
+  end if;
+  return 0;
+end $$;
+comment on function app_private.count_try(text, int, interval) is
+  'Counts a try; where the limit is reached already, counts nothing and returns the seconds to wait.';
+
+create function app_private.network_of(ip text) returns text
+language plpgsql immutable strict parallel safe as $$
+declare
+  address inet;
+begin
+  address := regexp_replace(ip, '^::ffff:(?=\d+\.)', '', 'i')::inet;
+  -- Whoever has one IPv6 address has the 2^64 beside it.
+  return case family(address) when 4 then host(address) else network(set_masklen(address, 64))::text end;
+exception when invalid_text_representation then
+  return null;
+end $$;
+comment on function app_private.network_of(text) is 'What counts as one address; null for what is none.';
+
+create function app_private.account_named(name text) returns uuid
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- User names contain no @, e-mail addresses do.
+  if strpos(name, '@') > 0 then
+    return (select i.user_id from app_hidden.user_identities i where i.email = lower(btrim(name)));
+  end if;
+  return (select i.user_id from app_hidden.user_identities i where lower(i.username) = lower(btrim(name)));
+end $$;
+comment on function app_private.account_named(text) is 'The user with this user name or e-mail address, or null.';
+
+create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  wait int := 0;
+begin
+  -- The address first, always: two tries never wait for each other crosswise.
+  if app_private.network_of(ip) is not null then
+    wait := app_private.count_try('login address ' || app_private.network_of(ip), 50, '15 minutes');
+  end if;
+  if wait = 0 then
+    -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
+    wait := app_private.count_try('login ' || coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')), 5, '15 minutes');
+  end if;
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+  return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
+    -- of random bytes that nobody kept: verifying against it takes as long, and fails
+    '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
+end $$;
+
+create function app_private.begin_login(username text, ip text) returns text
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.begin_proof(app_private.account_named(username), username, ip)
+$$;
+create function app_private.begin_confirmation(user_id uuid, ip text) returns text
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.begin_proof(user_id, user_id::text, ip)
+$$;
+comment on function app_private.begin_login(text, text) is
+  'Counts a try to sign in as failed, in a transaction of its own, and returns the hash to verify the password with; RATE_LIMITED after 5 for an account or 50 from an address in 15 minutes.';
+comment on function app_private.begin_confirmation(uuid, text) is 'Like begin_login, for a signed-in user who gives the password once more.';
+grant execute on function app_private.begin_login(text, text), app_private.begin_confirmation(uuid, text) to plat_authenticator;
+
+create function app_private.forgive_tries(user_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  address text := app_private.network_of(app_hidden.setting('ip'));
+begin
+  -- This try was right, so it no longer counts against the address; others from there still do.
+  update app_private.tries t set moments = trim_array(t.moments, 1)
+    where t.key = 'login address ' || address and cardinality(t.moments) > 0;
+  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id;
+end $$;
+
+--------------------------------------------------------------------------------------------------------
+-- The operations.
+
+create function app_public.create_account(email app_public.email_address, password app_public.new_password, first_name text default null,
+  last_name text default null, username text default null) returns app_public.users
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  new_user app_public.users;
+  violated text;
+begin
+  if email is null or password is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an e-mail address and a password.',
+      jsonb_build_object('field', case when email is null then 'email' else 'password' end));
+  end if;
+  perform app_hidden.refuse_bad_value(null::app_public.users, jsonb_build_object('first_name', first_name, 'last_name', last_name));
+  -- From here on the viewer is the new user: it is they who caused the events, and they see their own e-mail address.
+  perform set_config('plat.user_id', uuidv7()::text, true);
+  insert into app_public.users (id, first_name, last_name, password_changed_at)
+    values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
+  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, lower(email), username);
+  insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  return new_user;
+exception
+  when unique_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated = 'user_identities_username' then
+      perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
+    elsif violated = 'user_identities_email' then
+      perform app_hidden.fail('CONFLICT', 'There is an account with this e-mail address already; sign in or reset its password.', '{"field": "email"}');
+    end if;
+    raise;
+  when check_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated in ('user_identities_username_format', 'short_text_length') then
+      perform app_hidden.fail('BAD_USER_INPUT', 'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.', '{"field": "username"}');
+    end if;
+    raise;
+end $$;
+comment on function app_public.create_account is $$
+@arg email Where codes and notifications go; one account per address.
+@arg password 10 characters or more.
+@arg username A further name for signing in, without @.
+
+Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.$$;
+
+create function app_public.login(username text, password app_public.password_proof) returns app_public.authentication
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  account record;
+  result app_public.authentication;
+begin
+  select u.id, p.session_epoch into account
+    from app_private.user_passwords p join app_public.users u on u.id = p.user_id
+    where u.id = app_private.account_named(username) and p.password_hash = password
+      and u.status = 'ACTIVE' and u.deleted_at is null
+    for no key update of u;
+  if account.id is null then
+    -- One sentence for an unknown name, a wrong password and a user who may not sign in.
+    perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
+  end if;
+  perform app_private.forgive_tries(account.id);
+  perform set_config('plat.user_id', account.id::text, true);
+  perform set_config('plat.token_id', '', true);
+  update app_public.users u set last_login_at = now() where u.id = account.id;
+  result.user_id := account.id;
+  result.token_type := 'Bearer';
+  result.expires_at := date_trunc('second', now()) + interval '30 days';
+  result.token := jsonb_build_object('sub', account.id, 'epoch', account.session_epoch,
+    'iat', extract(epoch from date_trunc('second', now()))::bigint, 'exp', extract(epoch from result.expires_at)::bigint);
+  return result;
+end $$;
+comment on function app_public.login is $$
+@arg username User name or e-mail address.
+
+Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;
+
+create function app_private.set_password(user_id uuid, password text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
+    on conflict on constraint user_passwords_pkey
+    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
+  update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
+  delete from app_private.user_otps o where o.user_id = set_password.user_id;
+  delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+end $$;
+comment on function app_private.set_password(uuid, text) is 'Sets the hash of a user''s password; ends every login token and open code, and the count of wrong tries.';
+
+create function app_hidden.has_whole_account() returns boolean
+language sql stable parallel safe as $$
+  select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
+$$;
+
+create function app_hidden.require_whole_account() returns uuid
+language plpgsql stable as $$
+begin
+  perform app_hidden.require_viewer();
+  if not app_hidden.has_whole_account() then
+    perform app_hidden.fail('FORBIDDEN', 'An access token with scopes or for one organization may not change the account; sign in for that.');
+  end if;
+  return app_public.current_user_id();
+end $$;
+comment on function app_hidden.require_whole_account() is 'The viewer; refuses an access token that was restricted to scopes or an organization.';
+
+create function app_public.update_password(current_password app_public.password_proof, new_password app_public.new_password) returns app_public.users
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer_id uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  if new_password is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
+  end if;
+  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved with.
+  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
+  end if;
+  perform app_private.forgive_tries(viewer_id);
+  perform app_private.set_password(viewer_id, new_password);
+  select * into result from app_public.users u where u.id = viewer_id;
+  return result;
+end $$;
+comment on function app_public.update_password is $$
+@arg current_password The password up to now.
+@arg new_password 10 characters or more.
+
+Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens stay.$$;
+
+create function app_public.create_user_otp(email app_public.email_address) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
+    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
+begin
+  -- Quietly limited: the answer must not tell whether there is an account.
+  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
+    perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account), job_key => 'user__otp_requested ' || account);
+  end if;
+  return true;
+end $$;
+comment on function app_public.create_user_otp is
+  'Sends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
+
+create function app_private.random_text(size int) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  bytes bytea;
+  result text := '';
+begin
+  while length(result) < size loop
+    bytes := public.gen_random_bytes(size);
+    for i in 0 .. size - 1 loop
+      -- Bytes over 247 would make the first letters likelier.
+      if get_byte(bytes, i) < 248 then
+        result := result || substr(alphabet, get_byte(bytes, i) % 62 + 1, 1);
+      end if;
+    end loop;
+  end loop;
+  return left(result, size);
+end $$;
+comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
+
+create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  select i.email, app_private.random_text(24), now() + interval '15 minutes' into email, code, expires_at
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where u.id = issue_user_otp.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null;
+  if not found then
+    return;
+  end if;
+  insert into app_private.user_otps (user_id, code_sha256, expires_at)
+    values (issue_user_otp.user_id, sha256(convert_to(issue_user_otp.code, 'UTF8')), issue_user_otp.expires_at)
+    on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at;
+  return next;
+end $$;
+comment on function app_private.issue_user_otp(uuid) is 'Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not sign in.';
+grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
+
+create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  account uuid;
+  result app_public.users;
+begin
+  if password is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "password"}');
+  end if;
+  delete from app_private.user_otps o using app_public.users u
+    where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8')) and o.expires_at > now()
+      and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
+    returning u.id into account;
+  if account is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.', '{"field": "token"}');
+  end if;
+  perform set_config('plat.user_id', account::text, true);
+  perform set_config('plat.token_id', '', true);
+  perform app_private.set_password(account, password);
+  -- The code came to this address, so it is theirs.
+  update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
+    where u.id = account returning * into result;
+  return result;
+end $$;
+comment on function app_public.reset_password is $$
+@arg token The one-time code of the mail that createUserOtp sent.
+@arg password 10 characters or more.
+
+Sets a new password and ends all login tokens of the user; access tokens stay.$$;
+
+--------------------------------------------------------------------------------------------------------
+
+create function app_private.tg_user_identities__touch_user() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Both are members of the user: their change is one of the user's version.
+  update app_public.users u set updated_at = now() where u.id = new.user_id;
+  return null;
+end $$;
+create trigger _500_touch_user after update on app_hidden.user_identities
+  for each row when (old is distinct from new) execute function app_private.tg_user_identities__touch_user();
+
+create function app_public.update_user(input jsonb, username text default null) returns app_public.users
+language plpgsql volatile as $$
+declare
+  viewer_id uuid := app_hidden.require_whole_account();
+  target uuid := app_hidden.record_id('users', input ->> 'id');
+  phone text := btrim(input ->> 'phone');
+  result app_public.users;
+  violated text;
+begin
+  if target is distinct from viewer_id then
+    if exists (select from app_public.users u where u.id = target) then
+      perform app_hidden.fail('FORBIDDEN', 'Users update only themselves.');
+    end if;
+    perform app_hidden.fail('NOT_FOUND', 'There is no such user.', '{"field": "id"}');
+  end if;
+  if phone <> '' then
+    if phone !~ '^(\+|00)' then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Give the phone number with its country code, such as +1 416 555 0123; a user has no country to complete it from.', '{"field": "phone"}');
+    end if;
+    input := input || jsonb_build_object('phone', '+' || regexp_replace(regexp_replace(phone, '^(\+|00)', ''), '\(0\)|[^0-9]', '', 'g'));
+  end if;
+  result := app_hidden.update_record(null::app_public.users, input);
+  if input ? 'username' then
+    update app_hidden.user_identities i set username = nullif(btrim(update_user.input ->> 'username'), '') where i.user_id = viewer_id;
+    select * into result from app_public.users u where u.id = viewer_id;
+  end if;
+  return result;
+exception
+  when unique_violation then
+    perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
+  when check_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated in ('user_identities_username_format', 'short_text_length') then
+      perform app_hidden.fail('BAD_USER_INPUT', 'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.', '{"field": "username"}');
+    end if;
+    raise;
+end $$;
+comment on function app_public.update_user is $$
+@arg username Name for signing in, without @.
+
+Changes the viewer's own account.$$;
+
+grant execute on function app_public.create_account, app_public.login, app_public.create_user_otp, app_public.reset_password to plat_user, plat_anonymous;
+grant execute on function app_public.update_password, app_public.update_user to plat_user;
+
+--------------------------------------------------------------------------------------------------------
+
+create function app_private.authenticate_session(user_id uuid, session_epoch int)
+returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
+language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+  select u.id, null::uuid, false, null::uuid, null::text[]
+  from app_public.users u join app_private.user_passwords p on p.user_id = u.id
+  where u.id = authenticate_session.user_id and p.session_epoch = authenticate_session.session_epoch
+    and u.status = 'ACTIVE' and u.deleted_at is null
+$$;
+comment on function app_private.authenticate_session(uuid, int) is
+  'Who signs in with a login token of this user and epoch; no row when the password changed since or the user may not sign in.';
+grant execute on function app_private.authenticate_session(uuid, int) to plat_authenticator;

@@ -1,0 +1,72 @@
+import type { Pool } from "pg";
+import { CodedError } from "../errors.ts";
+import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessToken.ts";
+import { anonymous, type Claims } from "./claims.ts";
+import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
+
+/** Longer than any token of ours. */
+const MOST_CHARACTERS = 2000;
+
+/** Row of app_private.authenticate_session and app_private.authenticate_access_token. */
+interface AuthenticatedRow {
+  viewer_id: string;
+  token_id: string | null;
+  read_only: boolean;
+  organization_id: string | null;
+  scopes: string[] | null;
+}
+
+const bySession = {
+  name: "authenticate_session",
+  text: "select * from app_private.authenticate_session($1, $2)",
+};
+const byAccessToken = {
+  name: "authenticate_access_token",
+  text: "select * from app_private.authenticate_access_token($1)",
+};
+
+/**
+ * Turns `Authorization` headers into claims. A header is refused or trusted, never ignored: only its absence makes an
+ * anonymous viewer. One statement for a token that can be ours, none for any other.
+ * @param options.pool connections of plat_authenticator
+ * @param options.keys those of login tokens; the first one signs
+ * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, and what the database threw as it is
+ */
+export function createAuthenticator(options: {
+  pool: Pick<Pool, "query">;
+  keys: readonly LoginTokenKey[];
+}): (authorizationHeader: string | undefined) => Promise<Claims> {
+  const { pool } = options;
+  const loginTokens = createLoginTokens(options.keys);
+
+  async function find(query: typeof bySession, values: unknown[]): Promise<Claims> {
+    const { rows } = await pool.query<AuthenticatedRow>({ ...query, values });
+    const [row] = rows;
+    if (!row) throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
+    return {
+      userId: row.viewer_id,
+      readOnly: row.read_only,
+      ...(row.token_id !== null && { tokenId: row.token_id }),
+      ...(row.organization_id !== null && { organizationId: row.organization_id }),
+      ...(row.scopes !== null && { scopes: row.scopes }),
+    };
+  }
+
+  return async (authorizationHeader) => {
+    if (authorizationHeader === undefined) return anonymous;
+    const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
+    if (token === undefined)
+      throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
+    if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
+    if (!token.startsWith(accessTokenPrefix)) {
+      const { sub, epoch } = loginTokens.verify(token);
+      return find(bySession, [sub, epoch]);
+    }
+    if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
+    return find(byAccessToken, [accessTokenSha256(token)]);
+  };
+}
+
+function refusal(message: string): CodedError {
+  return new CodedError("UNAUTHENTICATED", message);
+}

@@ -1,0 +1,48 @@
+/** Who is asking and what the token in use allows, as `createAuthenticator` found it. */
+export interface Claims {
+  /** Null without a token. */
+  readonly userId: string | null;
+  /** The access token in use; undefined with a login token. */
+  readonly tokenId?: string;
+  readonly readOnly: boolean;
+  /** The only organization that the access token works in; undefined: all of its user. */
+  readonly organizationId?: string;
+  /** The permissions that the access token is restricted to; undefined: all of its user. */
+  readonly scopes?: readonly string[];
+}
+
+/** The viewer without a token. */
+export const anonymous: Claims = Object.freeze({ userId: null, readOnly: false });
+
+/** What else the database is told about a request. */
+export interface RequestFacts {
+  readonly requestId: string;
+  /** The caller's address, as the transport trusts it. */
+  readonly ip?: string;
+  /** The way the request came in: UI, API, SYSTEM, IMPORT, INTEGRATION or WEBHOOK. */
+  readonly channel: string;
+}
+
+/**
+ * The settings of a transaction that acts for these claims. The database's policies and functions read them; whatever is
+ * not said here does not hold there.
+ */
+export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, string> {
+  const { userId, tokenId, organizationId, scopes, readOnly } = claims;
+  const settings: Record<string, string> = {
+    role: userId === null ? "plat_anonymous" : "plat_user",
+    "plat.request_id": facts.requestId,
+    "plat.channel": facts.channel,
+  };
+  if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
+  if (userId !== null) settings["plat.user_id"] = userId;
+  if (tokenId !== undefined) settings["plat.token_id"] = tokenId;
+  if (organizationId !== undefined) settings["plat.organization_id"] = organizationId;
+  if (scopes !== undefined) {
+    // An empty list would be read as no restriction.
+    if (scopes.length === 0) throw new Error("An access token restricted to no scope at all cannot be.");
+    settings["plat.scopes"] = scopes.join(",");
+  }
+  if (readOnly) settings.transaction_read_only = "on";
+  return settings;
+}

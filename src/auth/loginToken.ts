@@ -1,0 +1,82 @@
+import { createSecretKey, randomUUID } from "node:crypto";
+import jwt from "jsonwebtoken";
+import { CodedError } from "../errors.ts";
+
+/** A key for login tokens. Retiring it ends every token that it signed. */
+export interface LoginTokenKey {
+  readonly kid: string;
+  readonly secret: string;
+}
+
+/** What the database puts into a login token; times in seconds since 1970. */
+export interface LoginTokenClaims {
+  readonly sub: string;
+  /** The user's session epoch at the time; a change of password raises it. */
+  readonly epoch: number;
+  readonly iat: number;
+  readonly exp: number;
+}
+
+export interface LoginTokens {
+  sign(claims: LoginTokenClaims): string;
+  /** @throws {CodedError} UNAUTHENTICATED for a token that is not ours, was tampered with, or has expired */
+  verify(token: string): LoginTokenClaims;
+}
+
+/** The one algorithm. Whatever the header of a token says, no other is tried. */
+const algorithm = "HS256";
+const issuer = "plat";
+const audience = "plat";
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * Signs and verifies login tokens (JWT).
+ * @param keys the first one signs, all of them verify
+ */
+export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
+  const known = new Map(keys.map(({ kid, secret }) => [kid, createSecretKey(secret, "utf8")]));
+  const [signer] = keys;
+  if (!signer) throw new Error("Login tokens take at least one key.");
+  const signingKey = known.get(signer.kid)!;
+
+  return {
+    sign: ({ sub, epoch, iat, exp }) =>
+      jwt.sign({ sub, epoch, iat, exp }, signingKey, {
+        algorithm,
+        keyid: signer.kid,
+        issuer,
+        audience,
+        jwtid: randomUUID(),
+      }),
+
+    verify(token) {
+      try {
+        const kid = jwt.decode(token, { complete: true })?.header.kid;
+        const key = kid === undefined ? undefined : known.get(kid);
+        if (!key) throw refusal();
+        return checked(jwt.verify(token, key, { algorithms: [algorithm], issuer, audience }));
+      } catch (error) {
+        if (error instanceof CodedError) throw error;
+        if (error instanceof jwt.TokenExpiredError) throw refusal("The token has expired; sign in again.");
+        // Anything else, a SyntaxError of the payload included, was caused by what the caller sent.
+        throw refusal();
+      }
+    },
+  };
+}
+
+function checked(payload: string | jwt.JwtPayload): LoginTokenClaims {
+  if (typeof payload === "string") throw refusal();
+  const { sub, epoch, iat, exp } = payload;
+  if (!sub || !uuid.test(sub) || !isNumber(epoch) || !isNumber(iat) || !isNumber(exp)) throw refusal();
+  return { sub, epoch, iat, exp };
+}
+
+/** PostgreSQL's int is the narrowest of the three. */
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function refusal(message = "The token is unknown; sign in again."): CodedError {
+  return new CodedError("UNAUTHENTICATED", message);
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "@jest/globals";
+import { crc32 } from "node:zlib";
+import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
+import { createAuthenticator } from "../../src/auth/authenticate.ts";
+
+/** Made by app_private.create_access_token; its token was never anybody's. */
+const token = "plat_oZwgQtRhH5k7rWbnuj9NX8c22mMiQNaY2jjoCK";
+
+test("a token with its checksum is one", () => {
+  expect(isAccessToken(token)).toBe(true);
+});
+
+test("any one changed, swapped, missing or added character is noticed", () => {
+  for (let at = 5; at < token.length; at++) {
+    const other = token[at] === "x" ? "y" : "x";
+    expect(isAccessToken(token.slice(0, at) + other + token.slice(at + 1))).toBe(false);
+    expect(isAccessToken(token.slice(0, at) + token.slice(at + 1))).toBe(false);
+    expect(isAccessToken(`${token.slice(0, at)}x${token.slice(at)}`)).toBe(false);
+    const swapped = token.slice(0, at) + (token[at + 1] ?? "") + token[at] + token.slice(at + 2);
+    if (swapped !== token) expect(isAccessToken(swapped)).toBe(false);
+  }
+});
+
+test.each(["", "plat_", token.toUpperCase(), `${token}\n`, ` ${token}`, token.replace("plat_", "PLAT_")])(
+  "%p is none",
+  (text) => expect(isAccessToken(text)).toBe(false),
+);
+
+test("what is kept is the SHA-256", () => {
+  expect(accessTokenSha256("abc").toString("hex")).toBe(
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+  );
+  expect(crc32("123456789").toString(16)).toBe("cbf43926");
+});
+
+test.each([
+  ["Bearer plat_mistyped", "mistyped"],
+  [`Bearer ${token}x`, "mistyped"],
+  ["Bearer x.y.z", "unknown"],
+  [`Bearer ${"x".repeat(5000)}`, "no token of ours"],
+  ["Bearer ", "header"],
+  ["Bearer", "header"],
+  ["", "header"],
+  ["Basic eDp5", "header"],
+  ["Bearer a b", "header"],
+])("Authorization: %p is refused without asking the database", async (header, sentence) => {
+  // A pool that refuses to be asked; nothing answers in its place.
+  const pool = { query: () => Promise.reject(new Error("asked")) } as never;
+  const authenticate = createAuthenticator({ pool, keys: [{ kid: "k", secret: "s".repeat(32) }] });
+  await expect(authenticate(header)).rejects.toMatchObject({
+    code: "UNAUTHENTICATED",
+    message: expect.stringContaining(sentence),
+  });
+});
+
+test("no header is an anonymous viewer", async () => {
+  const pool = { query: () => Promise.reject(new Error("asked")) } as never;
+  const authenticate = createAuthenticator({ pool, keys: [{ kid: "k", secret: "s".repeat(32) }] });
+  expect(await authenticate(undefined)).toEqual({ userId: null, readOnly: false });
+});

@@ -1,0 +1,121 @@
+import { createHmac, generateKeyPairSync } from "node:crypto";
+import { expect, test } from "@jest/globals";
+import jwt from "jsonwebtoken";
+import { createLoginTokens, type LoginTokenClaims } from "../../src/auth/loginToken.ts";
+
+const now = Math.floor(Date.now() / 1000);
+const claims: LoginTokenClaims = {
+  sub: "0199f3a0-0000-7000-8000-000000000001",
+  epoch: 3,
+  iat: now,
+  exp: now + 30 * 86_400,
+};
+const current = { kid: "2026a", secret: "a".repeat(40) };
+const previous = { kid: "2025b", secret: "b".repeat(40) };
+const tokens = createLoginTokens([current, previous]);
+const options = { issuer: "plat", audience: "plat", keyid: current.kid } as const;
+
+const refused = (token: string) =>
+  expect(() => tokens.verify(token)).toThrow(expect.objectContaining({ code: "UNAUTHENTICATED" }));
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const parts = (token: string) => token.split(".") as [string, string, string];
+
+test("a signed token verifies to the same claims", () => {
+  expect(tokens.verify(tokens.sign(claims))).toEqual(claims);
+});
+
+test("two tokens of the same second differ", () => {
+  expect(tokens.sign(claims)).not.toBe(tokens.sign(claims));
+});
+
+test("the first key signs, an older one still verifies, a retired one does not", () => {
+  const older = createLoginTokens([previous]).sign(claims);
+  expect(jwt.decode(tokens.sign(claims), { complete: true })?.header.kid).toBe("2026a");
+  expect(tokens.verify(older)).toEqual(claims);
+  expect(() => createLoginTokens([current]).verify(older)).toThrow(
+    expect.objectContaining({ code: "UNAUTHENTICATED" }),
+  );
+});
+
+test("a key that kept its name and changed its secret verifies nothing of before", () => {
+  const before = createLoginTokens([{ ...current, secret: "c".repeat(40) }]).sign(claims);
+  refused(before);
+});
+
+test("at least one key is needed", () => {
+  expect(() => createLoginTokens([])).toThrow("at least one key");
+});
+
+test.each(["none", "None", "NONE", "nOnE"])("algorithm %s is refused", (alg) => {
+  const payload = encode({ ...claims, iss: "plat", aud: "plat" });
+  refused(`${encode({ alg, typ: "JWT", kid: current.kid })}.${payload}.`);
+  refused(`${encode({ alg, typ: "JWT", kid: current.kid })}.${payload}.${parts(tokens.sign(claims))[2]}`);
+});
+
+test.each(["HS384", "HS512"] as const)("algorithm %s with the right secret is refused", (algorithm) => {
+  refused(jwt.sign({ ...claims }, current.secret, { ...options, algorithm }));
+});
+
+test("RS256 by a key pair of the caller's is refused, also with the key in the header", () => {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  refused(jwt.sign({ ...claims }, privateKey, { ...options, algorithm: "RS256" }));
+  const header = { alg: "RS256", kid: current.kid, jwk: publicKey.export({ format: "jwk" }) };
+  refused(jwt.sign({ ...claims }, privateKey, { ...options, algorithm: "RS256", header }));
+});
+
+test("a header that says RS256 over an HMAC signature is refused", () => {
+  const [, payload] = parts(tokens.sign(claims));
+  const signed = `${encode({ alg: "RS256", typ: "JWT", kid: current.kid })}.${payload}`;
+  refused(`${signed}.${createHmac("sha256", current.secret).update(signed).digest("base64url")}`);
+});
+
+test("a tampered payload, header or signature is refused", () => {
+  const [header, payload, signature] = parts(tokens.sign(claims));
+  const other = encode({ ...claims, sub: claims.sub.replace(/1$/, "2"), iss: "plat", aud: "plat" });
+  refused(`${header}.${other}.${signature}`);
+  refused(`${encode({ alg: "HS256", typ: "JWT", kid: previous.kid })}.${payload}.${signature}`);
+  refused(`${header}.${payload}.${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`);
+  refused(`${header}.${payload}.`);
+});
+
+test("an expired token is refused, and says so", () => {
+  const token = tokens.sign({ ...claims, iat: now - 100, exp: now - 1 });
+  refused(token);
+  expect(() => tokens.verify(token)).toThrow("expired");
+});
+
+test("an expired token with a wrong signature does not say that it expired", () => {
+  const forged = createLoginTokens([{ ...current, secret: "d".repeat(40) }]).sign({
+    ...claims,
+    exp: now - 1,
+  });
+  expect(() => tokens.verify(forged)).toThrow("unknown");
+});
+
+test.each([
+  ["no key id", { keyid: "" }],
+  ["an unknown key id", { keyid: "2024c" }],
+  ["a key id that is a member of every object", { keyid: "constructor" }],
+  ["another issuer", { issuer: "other" }],
+  ["another audience", { audience: "other" }],
+])("%s is refused", (_name, change) => {
+  refused(jwt.sign({ ...claims }, current.secret, { ...options, algorithm: "HS256", ...change }));
+});
+
+test.each([
+  { sub: "ada" },
+  { sub: undefined },
+  { epoch: undefined },
+  { epoch: "3" },
+  { epoch: 1.5 },
+  { epoch: -1 },
+  { exp: undefined },
+])("claims with %p are refused, even when signed", (change) => {
+  const payload = JSON.parse(JSON.stringify({ ...claims, ...change }));
+  refused(jwt.sign(payload, current.secret, { ...options, algorithm: "HS256" }));
+});
+
+test.each(["", ".", "..", "a.b.c", "e30.e30.e30", "\u0000", `${encode({ kid: current.kid })}.!.x`])(
+  "%p is refused",
+  (token) => refused(token),
+);

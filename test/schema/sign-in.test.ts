@@ -1,0 +1,814 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Pool } from "pg";
+import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
+import { pgSettings, type Claims } from "../../src/auth/claims.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+const hash = (seed: string) =>
+  `$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$${Buffer.from(seed).toString("base64url").replace(/[-_]/g, "x")}`;
+const oldHash = hash("the old password");
+const newHash = hash("the new password");
+
+let database: TestDatabase;
+let owner: Pool;
+let api: Pool;
+const people: Record<string, string> = {};
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
+  api = new Pool({ connectionString: database.authenticatorUrl, max: 20 });
+  for (const name of ["ada", "bob", "eve", "sam"]) people[name] = await signUp(name);
+  // Ada and Bob share an organization; Eve is a stranger to both.
+  await owner.query(
+    `with o as (insert into app_public.organizations (name) values ('Acme') returning id)
+     insert into app_public.organization_user_connections (organization_id, user_id, role)
+     select o.id, u.id, 'OWNER' from o, unnest($1::uuid[]) u (id)`,
+    [[people.ada, people.bob]],
+  );
+});
+
+afterAll(async () => {
+  await api.end();
+  await owner.end();
+  await database.drop();
+});
+
+const nobody: Claims = { userId: null, readOnly: false };
+const as = (name: string): Claims => ({ userId: people[name]!, readOnly: false });
+
+/** Runs one statement as the API does for these claims, in a transaction of its own. */
+async function run<T = Record<string, unknown>>(
+  claims: Claims,
+  text: string,
+  values: unknown[] = [],
+): Promise<T[]> {
+  const client = await api.connect();
+  try {
+    await client.query("begin");
+    for (const [name, value] of Object.entries(
+      pgSettings(claims, { requestId: "r", ip: "192.0.2.1", channel: "API" }),
+    ))
+      await client.query("select set_config($1, $2, true)", [name, value]);
+    const { rows } = await client.query(text, values);
+    await client.query("commit");
+    return rows as T[];
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+/** The code and details that an error tells the caller. */
+async function refusal(answer: Promise<unknown>): Promise<Record<string, unknown>> {
+  const error = await answer.then(
+    () => new Error("was not refused"),
+    (reason: Error & { code?: string; detail?: string }) => reason,
+  );
+  if ((error as { code?: string }).code !== "PLAT0") throw error;
+  return { ...JSON.parse((error as { detail: string }).detail), message: error.message };
+}
+
+async function signUp(name: string, email = `${name}@example.com`): Promise<string> {
+  const [row] = await run<{ id: string }>(
+    nobody,
+    "select id from app_public.create_account($1, $2, $3, 'Test', $4)",
+    [email, oldHash, name, name],
+  );
+  return row!.id;
+}
+
+const login = (username: string, proof: string) =>
+  run<{ token: Record<string, unknown>; token_type: string; user_id: string }>(
+    nobody,
+    "select * from app_public.login($1, $2)",
+    [username, proof],
+  );
+const begin = (username: string, ip: string | null) =>
+  api.query<{ hash: string }>("select app_private.begin_login($1, $2) as hash", [username, ip]);
+const session = async (name: string, epoch: number) =>
+  (await api.query("select * from app_private.authenticate_session($1, $2)", [people[name], epoch])).rows;
+const bearer = async (token: string) =>
+  (await api.query("select * from app_private.authenticate_access_token($1)", [accessTokenSha256(token)]))
+    .rows;
+const one = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows[0];
+
+describe("secrets are out of reach", () => {
+  test.each(["user_passwords", "user_otps", "tries", "access_token_secrets"])(
+    "app_private.%s",
+    async (table) => {
+      const text = `select * from app_private.${table}`;
+      for (const claims of [nobody, as("ada")])
+        await expect(run(claims, text)).rejects.toMatchObject({ code: "42501" });
+      await expect(api.query(text)).rejects.toMatchObject({ code: "42501" });
+    },
+  );
+
+  test.each([
+    "app_private.begin_login('ada', null)",
+    "app_private.begin_confirmation(null, null)",
+    "app_private.authenticate_session(null, 1)",
+    "app_private.authenticate_access_token('')",
+    "app_private.issue_user_otp(null)",
+    "app_private.set_password(null, '')",
+    "app_private.forgive_tries(null)",
+    "app_private.count_try('', 1, '1 hour')",
+    "app_private.account_named('ada')",
+    "app_private.begin_proof(null, '', null)",
+  ])("viewers cannot call %s", async (call) => {
+    for (const claims of [nobody, as("ada")])
+      await expect(run(claims, `select ${call}`)).rejects.toMatchObject({ code: "42501" });
+  });
+
+  test.each([
+    "app_private.issue_user_otp(null)",
+    "app_private.set_password(null, '')",
+    "app_private.account_named('ada')",
+  ])("the API's own connection cannot call %s", async (call) => {
+    await expect(api.query(`select ${call}`)).rejects.toMatchObject({ code: "42501" });
+  });
+
+  test("a password that nobody hashed is never stored", async () => {
+    const plain = "correct horse battery";
+    await expect(
+      run(nobody, "select app_public.create_account('p@example.com', $1)", [plain]),
+    ).rejects.toMatchObject({ code: "23514", constraint: "new_password_hashed" });
+    await expect(login("ada", plain)).rejects.toMatchObject({
+      code: "23514",
+      constraint: "password_proof_hashed",
+    });
+    await expect(
+      run(as("ada"), "select app_public.update_password($1, $2)", [oldHash, plain]),
+    ).rejects.toMatchObject({ code: "23514" });
+  });
+});
+
+describe("create_account", () => {
+  test("keeps the e-mail address in lower case and tells it to the new user alone", async () => {
+    const client = await api.connect();
+    await client.query("begin");
+    await client.query("set local role plat_anonymous");
+    const { rows } = await client.query(
+      "select id from app_public.create_account('New.User@Example.COM', $1)",
+      [oldHash],
+    );
+    const seen = await client.query("select app_public.users_email(u) as email from app_public.users u");
+    await client.query("commit");
+    expect(seen.rows).toEqual([{ email: "new.user@example.com" }]);
+    expect(await run(nobody, "select id from app_public.users")).toEqual([]);
+    expect(
+      await run(as("eve"), "select user_id from app_hidden.user_identities where user_id = $1", [rows[0].id]),
+    ).toEqual([]);
+    client.release();
+  });
+
+  test("writes an event of the new user, by the new user, without a secret", async () => {
+    const event = await one(
+      "select * from app_public.events where subject_id = $1 and name = 'user.created'",
+      [people.ada],
+    );
+    expect(event).toMatchObject({ actor_id: people.ada, actor_type: "USER", stream_id: people.ada });
+    expect(JSON.stringify(event.data)).not.toMatch(/argon2|example\.com/);
+  });
+
+  test.each([
+    ["the same address", ["ADA@example.com", null], { code: "CONFLICT", field: "email" }],
+    ["the same user name in other case", ["x@example.com", "ADA"], { code: "CONFLICT", field: "username" }],
+    ["a user name with @", ["x@example.com", "x@y"], { code: "BAD_USER_INPUT", field: "username" }],
+    [
+      "a user name of 51 characters",
+      ["x@example.com", "x".repeat(51)],
+      { code: "BAD_USER_INPUT", field: "username" },
+    ],
+    ["no address", [null, null], { code: "BAD_USER_INPUT", field: "email" }],
+  ])("refuses %s", async (_name, [email, username], error) => {
+    const answer = run(nobody, "select app_public.create_account($1, $2, username => $3)", [
+      email,
+      oldHash,
+      username,
+    ]);
+    expect(await refusal(answer)).toMatchObject(error);
+  });
+
+  test("of ten at once with one address, one comes through", async () => {
+    const answers = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, n) =>
+        run(nobody, "select app_public.create_account($1, $2)", [
+          n % 2 ? "Race@example.com" : "race@example.com",
+          oldHash,
+        ]),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(
+      await one("select count(*)::int from app_hidden.user_identities where email = 'race@example.com'"),
+    ).toEqual({ count: 1 });
+  });
+
+  test("a signed-in viewer may create another account", async () => {
+    await expect(
+      run(as("ada"), "select app_public.create_account('second@example.com', $1)", [oldHash]),
+    ).resolves.toHaveLength(1);
+  });
+});
+
+describe("login", () => {
+  test("by user name or address, in any case", async () => {
+    for (const name of ["ada", "ADA", "ada@example.com", " Ada@Example.com "]) {
+      const [answer] = await login(name, oldHash);
+      expect(answer).toMatchObject({
+        token_type: "Bearer",
+        user_id: people.ada,
+        token: { sub: people.ada, epoch: 1 },
+      });
+    }
+    const [{ token }] = (await login("ada", oldHash)) as [{ token: { iat: number; exp: number } }];
+    expect(token.exp - token.iat).toBe(30 * 86_400);
+  });
+
+  test("an unknown name, a wrong password and a user who may not sign in get one answer", async () => {
+    await owner.query("update app_public.users set status = 'SUSPENDED' where id = $1", [people.sam]);
+    const answers = await Promise.all([
+      refusal(login("nobody", "")),
+      refusal(login("nobody", oldHash)),
+      refusal(login("ada", "")),
+      refusal(login("ada", newHash)),
+      refusal(login("sam", oldHash)),
+      refusal(login("", "")),
+    ]);
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(answers[0]).toMatchObject({ code: "UNAUTHENTICATED" });
+    await owner.query("update app_public.users set status = 'ACTIVE' where id = $1", [people.sam]);
+  });
+
+  test("sets last_login_at and tells it as an event", async () => {
+    await login("bob", oldHash);
+    expect(await one("select last_login_at from app_public.users where id = $1", [people.bob])).toMatchObject(
+      {
+        last_login_at: expect.any(Date),
+      },
+    );
+    expect(
+      await one("select actor_id from app_public.events where subject_id = $1 and name = 'user.signed_in'", [
+        people.bob,
+      ]),
+    ).toEqual({
+      actor_id: people.bob,
+    });
+  });
+});
+
+describe("tries", () => {
+  const free = () => owner.query("truncate app_private.tries");
+
+  test.each(["eve", "unknown name", "nobody@example.com"])("5 for %s, and the sixth waits", async (name) => {
+    await free();
+    for (let n = 0; n < 5; n++) await begin(name, null);
+    const error = await refusal(begin(name.toUpperCase(), null));
+    expect(error).toMatchObject({ code: "RATE_LIMITED" });
+    expect(error.retryAfterSeconds).toBeGreaterThan(0);
+    expect(error.retryAfterSeconds).toBeLessThanOrEqual(900);
+  });
+
+  test("user name and address are one account; a refused try does not prolong the wait", async () => {
+    await free();
+    for (const name of ["eve", "eve@example.com", "EVE", "Eve@example.com", "eve"]) await begin(name, null);
+    await expect(begin("eve@example.com", null)).rejects.toThrow("Too many tries");
+    const before = await one("select moments from app_private.tries where key = $1", [`login ${people.eve}`]);
+    await expect(begin("eve", null)).rejects.toThrow("Too many tries");
+    expect(
+      await one("select moments from app_private.tries where key = $1", [`login ${people.eve}`]),
+    ).toEqual(before);
+  });
+
+  test("of 100 at once for one account, exactly 5 may go on", async () => {
+    await free();
+    const answers = await Promise.allSettled(Array.from({ length: 100 }, () => begin("eve", null)));
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
+  });
+
+  test("of 100 at once from one address for 100 names, exactly 50 may go on", async () => {
+    await free();
+    const answers = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, n) => begin(`name ${n}`, "198.51.100.7")),
+    );
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(50);
+    await expect(begin("another", "198.51.100.8")).resolves.toBeDefined();
+    await expect(begin("another", "::ffff:198.51.100.7")).rejects.toThrow("Too many tries");
+  });
+
+  test("the IPv6 addresses of one network count as one, and no address as none", async () => {
+    await free();
+    for (let n = 0; n < 50; n++) await begin(`name ${n}`, `2001:db8::${n}`);
+    await expect(begin("x", "2001:db8::ffff:1")).rejects.toThrow("Too many tries");
+    await expect(begin("x", "2001:db8:0:1::1")).resolves.toBeDefined();
+    for (const ip of [null, "", "unknown", "1.2.3"]) await expect(begin("x", ip)).resolves.toBeDefined();
+  });
+
+  test("tries are forgotten after 15 minutes, one by one", async () => {
+    await free();
+    for (let n = 0; n < 5; n++) await begin("eve", null);
+    await owner.query(
+      "update app_private.tries set moments = array_prepend(moments[1] - interval '15 minutes', moments[2:])",
+    );
+    await begin("eve", null);
+    await expect(begin("eve", null)).rejects.toThrow("Too many tries");
+  });
+
+  test("the right password clears the account's count, and only its own try from the address", async () => {
+    await free();
+    await begin("bob", "192.0.2.1");
+    for (let n = 0; n < 5; n++) await begin("eve", "192.0.2.1");
+    await login("eve", oldHash);
+    expect(
+      await one(
+        "select cardinality(moments) as n from app_private.tries where key = 'login address 192.0.2.1'",
+      ),
+    ).toEqual({ n: 5 });
+    expect(
+      await one("select * from app_private.tries where key = $1", [`login ${people.eve}`]),
+    ).toBeUndefined();
+    await expect(begin("eve", "192.0.2.1")).resolves.toBeDefined();
+  });
+
+  test("an unknown name gets a hash of the same parameters, and what was typed is not kept", async () => {
+    await free();
+    const { rows } = await begin("my secret phrase", null);
+    expect(rows[0]!.hash.split("$").slice(0, 4)).toEqual(oldHash.split("$").slice(0, 4));
+    expect(JSON.stringify((await owner.query("select * from app_private.tries")).rows)).not.toContain(
+      "secret",
+    );
+  });
+
+  test("giving the current password once more counts on the same account", async () => {
+    await free();
+    for (let n = 0; n < 5; n++)
+      await api.query("select app_private.begin_confirmation($1, null)", [people.eve]);
+    await expect(begin("eve", null)).rejects.toThrow("Too many tries");
+    await free();
+  });
+});
+
+describe("update_password", () => {
+  test("needs the present one, and ends the login tokens of before", async () => {
+    const change = (from: string, to: string) =>
+      run(as("eve"), "select app_public.update_password($1, $2)", [from, to]);
+    expect(await session("eve", 1)).toHaveLength(1);
+    expect(await refusal(change("", newHash))).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "currentPassword",
+    });
+    expect(await refusal(change(newHash, newHash))).toMatchObject({ field: "currentPassword" });
+    await change(oldHash, newHash);
+    expect(await session("eve", 1)).toHaveLength(0);
+    expect(await session("eve", 2)).toHaveLength(1);
+    await expect(login("eve", oldHash)).rejects.toThrow("do not match");
+    expect((await login("eve", newHash))[0]!.token).toMatchObject({ epoch: 2 });
+    await change(newHash, oldHash);
+  });
+
+  test("is for signed-in viewers, with their whole account", async () => {
+    const text = "select app_public.update_password($1, $2)";
+    await expect(run(nobody, text, [oldHash, newHash])).rejects.toMatchObject({ code: "42501" });
+    const scoped = { ...as("ada"), tokenId: people.ada!, scopes: ["lead.read"] };
+    expect(await refusal(run(scoped, text, [oldHash, newHash]))).toMatchObject({ code: "FORBIDDEN" });
+  });
+});
+
+describe("update_user", () => {
+  const update = (name: string, input: object) =>
+    run(as(name), "select * from app_public.update_user($1)", [input]);
+
+  test("changes the viewer, by id or slug, the user name included", async () => {
+    const [row] = await update("ada", {
+      id: people.ada,
+      title: "Manager",
+      phone: "+1 (416) 555-0123",
+      username: " Ada.L ",
+    });
+    expect(row).toMatchObject({ title: "Manager", phone: "+14165550123" });
+    expect(await login("ada.l", oldHash)).toHaveLength(1);
+    await update("ada", { id: row!.slug, username: "ada", title: null });
+    expect(await one("select title from app_public.users where id = $1", [people.ada])).toEqual({
+      title: null,
+    });
+  });
+
+  test("a new user name raises the version, once", async () => {
+    const { version } = await one("select version from app_public.users where id = $1", [people.bob]);
+    const [row] = await update("bob", { id: people.bob, username: "bobby", expected_version: version });
+    expect(row!.version).toBe(version + 1);
+    expect(
+      await refusal(update("bob", { id: people.bob, username: "bob", expected_version: version })),
+    ).toMatchObject({
+      code: "VERSION_MISMATCH",
+      currentVersion: version + 1,
+    });
+    await update("bob", { id: people.bob, username: "bob" });
+  });
+
+  test.each([
+    ["a colleague", { id: "bob" }, { code: "FORBIDDEN" }],
+    ["a stranger", { id: "eve" }, { code: "NOT_FOUND" }],
+    ["somebody who does not exist", { id: "00000000-0000-7000-8000-000000000000" }, { code: "NOT_FOUND" }],
+    ["an unknown slug", { id: "no-such-slug" }, { code: "NOT_FOUND" }],
+    ["a taken user name", { id: "ada", username: "BOB" }, { code: "CONFLICT", field: "username" }],
+    [
+      "a user name that looks like an address",
+      { id: "ada", username: "a@b" },
+      { code: "BAD_USER_INPUT", field: "username" },
+    ],
+    [
+      "a phone number without country code",
+      { id: "ada", phone: "416 555 0123" },
+      { code: "BAD_USER_INPUT", field: "phone" },
+    ],
+    [
+      "a time zone that is none",
+      { id: "ada", time_zone: "Mars/Base" },
+      { code: "BAD_USER_INPUT", field: "timeZone" },
+    ],
+    [
+      "null where there must be a value",
+      { id: "ada", time_zone: null },
+      { code: "BAD_USER_INPUT", field: "timeZone" },
+    ],
+  ])("refuses %s", async (_name, input, error) => {
+    expect(
+      await refusal(update("ada", { title: "X", ...input, id: people[input.id] ?? input.id })),
+    ).toMatchObject(error);
+  });
+
+  test("no statement of the viewer's reaches somebody else's row", async () => {
+    for (const other of ["bob", "eve"]) {
+      expect(
+        await run(as("ada"), "update app_public.users set title = 'X' where id = $1 returning id", [
+          people[other],
+        ]),
+      ).toEqual([]);
+      expect(
+        await run(
+          as("ada"),
+          "update app_hidden.user_identities set username = 'x' where user_id = $1 returning user_id",
+          [people[other]],
+        ),
+      ).toEqual([]);
+    }
+    for (const column of ["status", "email_verified_at", "last_login_at", "password_changed_at", "version"])
+      await expect(run(as("ada"), `update app_public.users set ${column} = null`)).rejects.toMatchObject({
+        code: "42501",
+      });
+    await expect(
+      run(as("ada"), "update app_hidden.user_identities set email = 'x@example.com'"),
+    ).rejects.toMatchObject({ code: "42501" });
+  });
+});
+
+describe("one-time codes", () => {
+  const request = async (email: string) =>
+    (await run<{ sent: boolean }>(nobody, "select app_public.create_user_otp($1) as sent", [email]))[0]!.sent;
+  const issue = async (name: string) =>
+    (
+      await owner.query<{ email: string; code: string }>("select * from app_private.issue_user_otp($1)", [
+        people[name],
+      ])
+    ).rows;
+  const reset = (code: string, password = newHash) =>
+    run(nobody, "select * from app_public.reset_password($1, $2)", [code, password]);
+  const jobs = () =>
+    one("select count(*)::int from graphile_worker.jobs where task_identifier = 'user__otp_requested'");
+
+  test("the answer is true in any case; a job exists for an account only", async () => {
+    expect(await request("nobody@example.com")).toBe(true);
+    expect(await jobs()).toEqual({ count: 0 });
+    expect(await request("EVE@example.com")).toBe(true);
+    expect(await jobs()).toEqual({ count: 1 });
+    for (let n = 0; n < 6; n++) expect(await request("eve@example.com")).toBe(true);
+    expect(
+      await one("select cardinality(moments) as n from app_private.tries where key = $1", [
+        `otp ${people.eve}`,
+      ]),
+    ).toEqual({ n: 5 });
+  });
+
+  test("a code works once, proves the address, ends login tokens and leaves access tokens", async () => {
+    const [token] = await run<{ token: string }>(
+      as("eve"),
+      "select app_public.access_tokens_token(t) as token from app_public.create_access_token('ci') t",
+    );
+    const { session_epoch } = await one(
+      "select session_epoch from app_private.user_passwords where user_id = $1",
+      [people.eve],
+    );
+    const [first] = await issue("eve");
+    expect(first!.email).toBe("eve@example.com");
+    expect(JSON.stringify(await one("select * from app_private.user_otps"))).not.toContain(first!.code);
+    const [user] = await reset(` ${first!.code} `);
+    expect(user).toMatchObject({ id: people.eve, email_verified_at: expect.any(Date) });
+    expect(await session("eve", session_epoch)).toHaveLength(0);
+    expect(await bearer(token!.token)).toHaveLength(1);
+    expect(await login("eve", newHash)).toHaveLength(1);
+    expect(await refusal(reset(first!.code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
+  });
+
+  test("used, replaced, expired, unknown, and of a suspended user: one answer", async () => {
+    const [used] = await issue("eve");
+    await reset(used!.code);
+    const [replaced] = await issue("eve");
+    const [expired] = await issue("bob");
+    await owner.query("update app_private.user_otps set expires_at = now() where user_id = $1", [people.bob]);
+    const [suspended] = await issue("sam");
+    await owner.query("update app_public.users set status = 'SUSPENDED' where id = $1", [people.sam]);
+    const [last] = await issue("eve");
+    const answers = [];
+    for (const code of [used!.code, replaced!.code, expired!.code, suspended!.code, "", "x".repeat(10_000)])
+      answers.push(JSON.stringify(await refusal(reset(code))));
+    expect(new Set(answers).size).toBe(1);
+    expect(await issue("sam")).toEqual([]);
+    await owner.query("update app_public.users set status = 'ACTIVE' where id = $1", [people.sam]);
+    await reset(last!.code, oldHash);
+  });
+
+  test("of ten uses at once, one comes through", async () => {
+    const [code] = await issue("eve");
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => reset(code!.code, oldHash)));
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  test("a changed password voids an open code", async () => {
+    const [code] = await issue("eve");
+    await run(as("eve"), "select app_public.update_password($1, $2)", [oldHash, oldHash]);
+    await expect(reset(code!.code)).rejects.toThrow("unknown, used or older");
+  });
+});
+
+describe("access tokens", () => {
+  interface Created {
+    id: string;
+    token: string;
+    prefix: string;
+    scopes: string[];
+    organization_id: string | null;
+    expires_at: Date | null;
+  }
+  const create = async (claims: Claims, members: Record<string, unknown> = {}): Promise<Created> => {
+    const given = { name: "ci", ...members };
+    const list = Object.keys(given).map((name, n) => `${name} => $${n + 1}`);
+    const [row] = await run<Created>(
+      claims,
+      `select t.*, app_public.access_tokens_token(t) as token from app_public.create_access_token(${list}) t`,
+      Object.values(given),
+    );
+    return row!;
+  };
+  const revoke = (claims: Claims, id: string) =>
+    run<{ revoked_at: Date }>(claims, "select * from app_public.revoke_access_token($1)", [id]);
+  /** Claims as authentication finds them for a token. */
+  const claimsOf = async (token: string): Promise<Claims> => {
+    const [row] = await bearer(token);
+    return {
+      userId: row.viewer_id,
+      tokenId: row.token_id,
+      readOnly: row.read_only,
+      ...(row.organization_id && { organizationId: row.organization_id }),
+      ...(row.scopes && { scopes: row.scopes }),
+    };
+  };
+  const acme = async () =>
+    (await one("select id from app_public.organizations where name = 'Acme'")).id as string;
+  const soon = (minutes: number) => new Date(Date.now() + minutes * 60_000);
+
+  test("the token is shown once, has form and checksum, and is kept as SHA-256 only", async () => {
+    const made = await create(as("ada"));
+    expect(isAccessToken(made.token)).toBe(true);
+    expect(made.token.startsWith(made.prefix)).toBe(true);
+    expect(made.prefix).toHaveLength(11);
+    const [again] = await run(
+      as("ada"),
+      "select app_public.access_tokens_token(t) as token from app_public.access_tokens t where id = $1",
+      [made.id],
+    );
+    expect(again).toEqual({ token: null });
+    for (const table of ["app_public.access_tokens", "app_private.access_token_secrets", "app_public.events"])
+      expect(JSON.stringify((await owner.query(`select * from ${table}`)).rows)).not.toContain(
+        made.token.slice(11),
+      );
+    expect(
+      (await one("select token_sha256 from app_private.access_token_secrets where token_id = $1", [made.id]))
+        .token_sha256,
+    ).toEqual(accessTokenSha256(made.token));
+  });
+
+  test("stands for its user until it expires, is revoked, or the user is suspended", async () => {
+    const made = await create(as("ada"), { expires_at: soon(5) });
+    expect(await bearer(made.token)).toEqual([
+      { viewer_id: people.ada, token_id: made.id, read_only: false, organization_id: null, scopes: null },
+    ]);
+    const status = async () =>
+      (
+        await run<{ status: string }>(
+          as("ada"),
+          "select app_public.access_tokens_status(t) as status from app_public.access_tokens t where id = $1",
+          [made.id],
+        )
+      )[0]!.status;
+    await owner.query("update app_public.users set status = 'SUSPENDED' where id = $1", [people.ada]);
+    expect(await bearer(made.token)).toEqual([]);
+    await owner.query("update app_public.users set status = 'ACTIVE' where id = $1", [people.ada]);
+    expect(await status()).toBe("ACTIVE");
+    await owner.query("update app_public.access_tokens set expires_at = now() where id = $1", [made.id]);
+    expect(await bearer(made.token)).toEqual([]);
+    expect(await status()).toBe("EXPIRED");
+    await revoke(as("ada"), made.id);
+    expect(await status()).toBe("REVOKED");
+    expect(
+      await one("select name from app_public.events where subject_id = $1 order by id desc limit 1", [
+        made.id,
+      ]),
+    ).toEqual({ name: "access_token.revoked" });
+  });
+
+  test("revoking twice changes nothing more", async () => {
+    const made = await create(as("ada"));
+    const [first] = await revoke(as("ada"), made.id);
+    const [second] = await revoke(as("ada"), made.id);
+    expect(second!.revoked_at).toEqual(first!.revoked_at);
+    expect(await bearer(made.token)).toEqual([]);
+  });
+
+  test("nobody sees or revokes another's, colleague or not", async () => {
+    const made = await create(as("ada"));
+    for (const name of ["bob", "eve"]) {
+      expect(
+        await run(as(name), "select id from app_public.access_tokens where user_id = $1", [people.ada]),
+      ).toEqual([]);
+      expect(await refusal(revoke(as(name), made.id))).toMatchObject({ code: "NOT_FOUND", field: "id" });
+      expect(
+        (
+          await run(
+            as(name),
+            "select app_public.access_tokens_last_used_at(t) as at from (select ($1::uuid, $2::uuid, null, null, 'x', 'x', '{}', false, null, null, now(), now(), 1)::app_public.access_tokens as t) x",
+            [made.id, people.ada],
+          )
+        )[0],
+      ).toEqual({ at: null });
+    }
+    await expect(revoke(nobody, made.id)).rejects.toMatchObject({ code: "42501" });
+    await expect(create(nobody)).rejects.toMatchObject({ code: "42501" });
+    expect(await run(nobody, "select id from app_public.access_tokens")).toEqual([]);
+    for (const text of [
+      "insert into app_public.access_tokens default values",
+      "update app_public.access_tokens set read_only = false",
+      "delete from app_public.access_tokens",
+    ])
+      await expect(run(as("ada"), text)).rejects.toMatchObject({ code: "42501" });
+    expect(await bearer(made.token)).toHaveLength(1);
+  });
+
+  test.each([
+    [
+      "a scope that is no permission",
+      { scopes: ["lead.read", "lead.fly"] },
+      { code: "BAD_USER_INPUT", field: "scopes" },
+    ],
+    ["all of no kind", { scopes: ["nothing.*"] }, { code: "BAD_USER_INPUT", field: "scopes" }],
+    ["all of everything", { scopes: ["*"] }, { code: "BAD_USER_INPUT", field: "scopes" }],
+    ["a list in one scope", { scopes: ["lead.read,org.owner"] }, { code: "BAD_USER_INPUT", field: "scopes" }],
+    ["null as scope", { scopes: [null] }, { code: "BAD_USER_INPUT", field: "scopes" }],
+    ["no scope", { scopes: [] }, { code: "BAD_USER_INPUT", field: "scopes" }],
+    ["the past", { expires_at: new Date(0) }, { code: "BAD_USER_INPUT", field: "expiresAt" }],
+    ["infinity", { expires_at: "infinity" }, { code: "BAD_USER_INPUT", field: "expiresAt" }],
+    ["no name", { name: null }, { code: "BAD_USER_INPUT", field: "name" }],
+    ["a blank name", { name: "  " }, { code: "BAD_USER_INPUT", field: "name" }],
+    ["a name of 301 characters", { name: "x".repeat(301) }, { code: "BAD_USER_INPUT", field: "name" }],
+    [
+      "an unknown organization",
+      { organization_id: "00000000-0000-7000-8000-000000000000" },
+      { code: "NOT_FOUND", field: "organizationId" },
+    ],
+  ])("refuses %s", async (_name, members, error) => {
+    expect(await refusal(create(as("ada"), members))).toMatchObject(error);
+  });
+
+  test("another's organization is refused like one that does not exist", async () => {
+    const foreign = await refusal(create(as("eve"), { organization_id: await acme() }));
+    expect(foreign).toEqual(await refusal(create(as("eve"), { organization_id: people.eve })));
+  });
+
+  test("a read-only token writes nothing", async () => {
+    const claims = await claimsOf((await create(as("ada"), { read_only: true })).token);
+    expect(claims.readOnly).toBe(true);
+    expect(await run(claims, "select id from app_public.viewer()")).toEqual([{ id: people.ada }]);
+    for (const text of [
+      "select app_public.create_access_token('x')",
+      `select app_public.revoke_access_token('${claims.tokenId}')`,
+      `select app_public.update_user('{"id": "${people.ada}", "title": "X"}')`,
+      "select app_public.create_user_otp('ada@example.com')",
+      "update app_public.users set title = 'X'",
+    ])
+      await expect(run(claims, text)).rejects.toMatchObject({ code: "25006" });
+  });
+
+  test("a restricted token makes none that can do more, elsewhere or longer", async () => {
+    const organizationId = await acme();
+    const limits = {
+      scopes: ["lead.read", "unit.*", "inventory.*"].filter((s) => s !== "unit.*"),
+      organization_id: organizationId,
+      expires_at: soon(10),
+    };
+    const parent = await create(as("ada"), limits);
+    const claims = await claimsOf(parent.token);
+    expect(claims).toMatchObject({ organizationId, scopes: ["inventory.*", "lead.read"] });
+
+    const child = await create(claims);
+    expect(child).toMatchObject({
+      organization_id: organizationId,
+      scopes: parent.scopes,
+      expires_at: parent.expires_at,
+    });
+    expect(await create(claims, { scopes: ["inventory.read"], expires_at: soon(5) })).toMatchObject({
+      scopes: ["inventory.read"],
+    });
+
+    for (const scopes of [["lead.*"], ["lead.write"], ["lead.read", "org.owner"]])
+      expect(await refusal(create(claims, { scopes }))).toMatchObject({ code: "FORBIDDEN" });
+    expect(await refusal(create(claims, { expires_at: soon(60) }))).toMatchObject({
+      code: "FORBIDDEN",
+      field: "expiresAt",
+    });
+    const other = await one("insert into app_public.organizations (name) values ('Other') returning id");
+    await owner.query(
+      "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'OWNER')",
+      [other.id, people.ada],
+    );
+    expect(await refusal(create(claims, { organization_id: other.id }))).toMatchObject({ code: "NOT_FOUND" });
+
+    // It sees itself and what it made, and ends with what it made.
+    const own = await run(claims, "select id from app_public.access_tokens");
+    expect(own).toHaveLength(3);
+    const unrelated = await create(as("ada"));
+    expect(await refusal(revoke(claims, unrelated.id))).toMatchObject({ code: "NOT_FOUND" });
+    expect(
+      await refusal(run(claims, "select app_public.update_user($1)", [{ id: people.ada, title: "X" }])),
+    ).toMatchObject({ code: "FORBIDDEN" });
+    await revoke(as("ada"), parent.id);
+    expect(await bearer(child.token)).toEqual([]);
+    expect(await bearer(unrelated.token)).toHaveLength(1);
+  });
+
+  test("last use is kept to the minute, and is no change of the record", async () => {
+    const made = await create(as("ada"));
+    const used = async () =>
+      (
+        await run<{ at: Date | null }>(
+          as("ada"),
+          "select app_public.access_tokens_last_used_at(t) as at from app_public.access_tokens t where id = $1",
+          [made.id],
+        )
+      )[0]!.at;
+    expect(await used()).toBeNull();
+    await Promise.all(Array.from({ length: 10 }, () => bearer(made.token)));
+    const at = await used();
+    expect(at!.getTime() % 60_000).toBe(0);
+    const row = () =>
+      one(
+        "select xmin from app_private.access_token_secrets where token_id = $1 and last_used_at > now() - interval '2 minutes'",
+        [made.id],
+      );
+    expect(await row()).toBeDefined();
+    expect(await one("select version from app_public.access_tokens where id = $1", [made.id])).toEqual({
+      version: 1,
+    });
+    expect(await one("select count(*)::int from app_public.events where subject_id = $1", [made.id])).toEqual(
+      { count: 1 },
+    );
+  });
+
+  test("100 that work are the limit, also when made at once", async () => {
+    const results = await Promise.allSettled(Array.from({ length: 110 }, () => create(as("sam"))));
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(100);
+    expect(await refusal(create(as("sam")))).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 100 });
+    await owner.query("update app_public.access_tokens set expires_at = now() where user_id = $1", [
+      people.sam,
+    ]);
+    await expect(create(as("sam"))).resolves.toBeDefined();
+  });
+});
+
+test("a login token ends with the user", async () => {
+  const { session_epoch: epoch } = await one(
+    "select session_epoch from app_private.user_passwords where user_id = $1",
+    [people.sam],
+  );
+  expect(await session("sam", epoch)).toHaveLength(1);
+  for (const status of ["SUSPENDED", "DEACTIVATED", "INVITED"]) {
+    await owner.query("update app_public.users set status = $2 where id = $1", [people.sam, status]);
+    expect(await session("sam", epoch)).toEqual([]);
+  }
+  await owner.query("update app_public.users set status = 'ACTIVE', deleted_at = now() where id = $1", [
+    people.sam,
+  ]);
+  expect(await session("sam", epoch)).toEqual([]);
+});
