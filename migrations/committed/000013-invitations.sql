@@ -80,13 +80,15 @@ create function app_public.create_organization_invite(
   role app_public.organization_role default 'MEMBER', message text default null
 ) returns app_public.organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_variable
+#variable_conflict use_column
 declare
+  host uuid := organization_id;
   address text := lower(email);
+  offered text := coalesce(role, 'MEMBER');
   member_id uuid;
   invite app_public.organization_invites;
 begin
-  perform app_hidden.require_organization(organization_id, 'org.admin');
+  perform app_hidden.require_organization(host, 'org.admin');
   if address is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
@@ -95,27 +97,27 @@ begin
   end if;
   select m.id into member_id from app_public.organization_user_connections m
     join app_hidden.user_identities i on i.user_id = m.user_id
-    where m.organization_id = organization_id and i.email = address;
+    where m.organization_id = host and i.email = address;
   if member_id is not null then
     perform app_hidden.fail('CONFLICT', 'This person is a member of the organization already.',
       jsonb_build_object('field', 'email', 'existingId', member_id));
   end if;
   update app_public.organization_invites i set status = 'EXPIRED'
-    where i.organization_id = organization_id and i.email = address and i.status = 'PENDING' and i.expires_at <= now();
+    where i.organization_id = host and i.email = address and i.status = 'PENDING' and i.expires_at <= now();
   -- An administrator neither makes an owner nor changes what an owner offered.
-  if role = 'OWNER' or exists (select from app_public.organization_invites i
-      where i.organization_id = organization_id and i.email = address and i.status = 'PENDING' and i.role = 'OWNER') then
-    perform app_hidden.require_organization(organization_id, 'org.owner');
+  if offered = 'OWNER' or exists (select from app_public.organization_invites i
+      where i.organization_id = host and i.email = address and i.status = 'PENDING' and i.role = 'OWNER') then
+    perform app_hidden.require_organization(host, 'org.owner');
   end if;
   insert into app_public.organization_invites as i (organization_id, email, role, message, invited_by_id)
-    values (organization_id, address, coalesce(role, 'MEMBER'), nullif(btrim(message), ''), app_public.current_user_id())
+    values (host, address, offered, nullif(btrim(create_organization_invite.message), ''), app_public.current_user_id())
     on conflict (organization_id, email) where status = 'PENDING' do update
       set role = excluded.role, message = excluded.message, invited_by_id = excluded.invited_by_id,
         send_count = i.send_count + 1, expires_at = excluded.expires_at
       where i.role <> 'OWNER' or app_hidden.organization_can(i.organization_id, 'org.owner')
     returning * into invite;
   if invite.id is null then -- an owner's invitation came in between
-    perform app_hidden.require_organization(organization_id, 'org.owner');
+    perform app_hidden.require_organization(host, 'org.owner');
   end if;
   perform app_private.send_invite(invite);
   return invite;
