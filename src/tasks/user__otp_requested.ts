@@ -3,18 +3,19 @@ import { deliver, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { oneTimeCode } from "../providers/mail/templates.ts";
 
-/** Nobody waits for a code that long; whoever still wants one asks again. */
-const uselessAfterMs = 60 * 60_000;
+/** With the job runner's growing pauses the next one comes after an hour: whoever still wants a code asks again. */
+const usefulAttempts = 8;
 
 /**
- * Mails a one-time code to the user {id}. The code is made here, so that it stands in no payload.
+ * Mails a one-time code to the user {user_id}. The code is made here, so that it stands in no payload.
  * Run twice: once the mail was taken nothing happens; before that, a new code replaces the one that was not sent.
  */
 const task: Task = async (payload, helpers) => {
-  const userId = idOf(payload);
-  const key = `otp ${helpers.job.id}`;
-  if (Date.now() - helpers.job.created_at.getTime() > uselessAfterMs || (await isSettled(helpers, key)))
-    return;
+  const userId = idOf(payload, "user_id");
+  const { id, revision, attempts } = helpers.job;
+  // Asked for again while the job waits, it is the same job in its next revision.
+  const key = `otp ${id} ${revision}`;
+  if (attempts > usefulAttempts || (await isSettled(helpers, key))) return;
   const { rows } = await helpers.query<{ email: string; code: string; expires_at: Date }>(
     "select email, code, expires_at from app_private.issue_user_otp($1)",
     [userId],
