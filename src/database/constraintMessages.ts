@@ -1,0 +1,73 @@
+import type { Pool } from "pg";
+
+/** What the database itself says about one constraint or unique index. */
+export interface ConstraintMessage {
+  /** The prose of its `comment on constraint`, or undefined when nobody wrote one. */
+  readonly message: string | undefined;
+  /** Column names in the order of the key; empty for a domain's constraint. */
+  readonly columns: readonly string[];
+}
+
+/** By `constraintKey`. */
+export type ConstraintMessages = ReadonlyMap<string, ConstraintMessage>;
+
+/** Names of constraints are unique per table or domain only, so the key has all three parts. */
+export function constraintKey(schema: string, relationOrDomain: string, constraint: string): string {
+  return `${schema}.${relationOrDomain}.${constraint}`;
+}
+
+/** Smart tags come first in a comment; what follows them is the sentence. */
+function prose(comment: string | null): string | undefined {
+  if (comment === null) return undefined;
+  const lines = comment.split("\n");
+  const first = lines.findIndex((line) => !line.trim().startsWith("@") && line.trim() !== "");
+  return first < 0 ? undefined : lines.slice(first).join(" ").trim();
+}
+
+const query = `
+  select n.nspname as schema, coalesce(c.relname, t.typname) as owner, con.conname as name,
+         obj_description(con.oid, 'pg_constraint') as comment,
+         array(select a.attname::text
+                 from unnest(con.conkey) with ordinality as k (attnum, position)
+                 join pg_attribute a on a.attrelid = con.conrelid and a.attnum = k.attnum
+                order by k.position) as columns
+    from pg_constraint con
+    join pg_namespace n on n.oid = con.connamespace
+    left join pg_class c on c.oid = con.conrelid
+    left join pg_type t on t.oid = con.contypid
+   where n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
+     and coalesce(c.relname, t.typname) is not null
+  union all
+  select n.nspname, c.relname, x.relname, obj_description(x.oid, 'pg_class'),
+         array(select a.attname::text
+                 from unnest(i.indkey::smallint[]) with ordinality as k (attnum, position)
+                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+                where k.attnum > 0 and k.position <= i.indnkeyatts
+                order by k.position)
+    from pg_index i
+    join pg_class x on x.oid = i.indexrelid
+    join pg_class c on c.oid = i.indrelid
+    join pg_namespace n on n.oid = c.relnamespace
+   where i.indisunique
+     and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
+     and not exists (select from pg_constraint con where con.conindid = i.indexrelid and con.contype in ('p', 'u', 'x'))`;
+
+/**
+ * Reads every constraint's comment and columns from the catalogue, unique indexes and domains included.
+ * Meant to run once at start, after the migrations: the sentence for the caller is written beside the constraint.
+ */
+export async function loadConstraintMessages(pool: Pick<Pool, "query">): Promise<ConstraintMessages> {
+  const { rows } = await pool.query<{
+    schema: string;
+    owner: string;
+    name: string;
+    comment: string | null;
+    columns: string[];
+  }>(query);
+  return new Map(
+    rows.map((row) => [
+      constraintKey(row.schema, row.owner, row.name),
+      { message: prose(row.comment), columns: row.columns },
+    ]),
+  );
+}

@@ -1,0 +1,145 @@
+import { execFile } from "node:child_process";
+import { chown, lstat, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Client, escapeIdentifier } from "pg";
+import { prepareDataDir } from "../dataDir.ts";
+import { lockFolder } from "../folderLock.ts";
+import { keptSecret } from "../keptSecret.ts";
+import { findBinaries } from "./binaries.ts";
+import { clusterFolder } from "./clusterFolder.ts";
+import { startPostmaster, stopLeftover } from "./postmaster.ts";
+import { databaseUser, type RunAs } from "./systemUser.ts";
+
+export interface EmbeddedOptions {
+  dataDir: string;
+  logger?: { info(message: string): void; warn(message: string): void };
+  /** For tests: nothing survives a crash of the machine, everything is quicker. */
+  fast?: boolean;
+}
+
+export interface EmbeddedPostgres {
+  /** The owner of the database `plat`, who is the cluster's superuser. */
+  connectionString: string;
+  /** Resolves when the database is gone, be it by `stop` or by an accident. */
+  exited: Promise<void>;
+  stop(): Promise<void>;
+}
+
+const database = "plat";
+const owner = "plat";
+
+/** For a machine with little memory; durability as PostgreSQL has it. */
+const settings = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: 100,
+  shared_buffers: "256MB",
+  effective_cache_size: "1GB",
+  work_mem: "8MB",
+  maintenance_work_mem: "128MB",
+  // Our queries are short; compiling them costs more than it saves.
+  jit: "off",
+  random_page_cost: 1.1,
+  checkpoint_timeout: "15min",
+  max_wal_size: "1GB",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_min_messages: "warning",
+  log_checkpoints: "off",
+  log_line_prefix: "%m [%p] %q%u@%d ",
+};
+
+const fastSettings = {
+  fsync: "off",
+  full_page_writes: "off",
+  synchronous_commit: "off",
+  shared_buffers: "128MB",
+  autovacuum_naptime: "1h",
+};
+
+/**
+ * Creates (once) and starts the PostgreSQL 18 that comes with the service, below `dataDir`, reachable on the
+ * loopback interface with a random password only.
+ * @throws Error with a sentence for the user when the folder is in use, unreachable, or programs are missing.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, logger, fast = false } = options;
+  prepareDataDir(dataDir);
+  const unlock = lockFolder(dataDir);
+  try {
+    const existing = join(dataDir, "postgres", "data");
+    const runAs = databaseUser((await lstat(existing).catch(() => undefined)) ? existing : undefined);
+    const [{ folder, shownAs }, binaries] = [await clusterFolder(dataDir, runAs), await findBinaries(runAs)];
+    const data = join(folder, "data");
+    if (await stopLeftover(data))
+      logger?.warn("Stopped a database that an earlier, killed process had left running.");
+    const password = await keptSecret(dataDir, "postgres.password");
+    if (!(await lstat(data).catch(() => undefined))) {
+      logger?.info(`Creating the embedded database in ${shownAs}.`);
+      await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
+    }
+    const postmaster = await startPostmaster({
+      postgres: binaries.postgres,
+      data,
+      logFile: join(dataDir, "postgres.log"),
+      runAs,
+      settings: fast ? { ...settings, ...fastSettings } : settings,
+    });
+    const address = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${postmaster.port}/${name}`;
+    try {
+      await createDatabase(address("postgres"));
+    } catch (error) {
+      await postmaster.stop();
+      throw error;
+    }
+    // Unlocked whenever the server is gone; until then the folder is taken.
+    const exited = postmaster.exited.then(unlock);
+    return { connectionString: address(database), exited, stop: () => postmaster.stop().then(() => exited) };
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+interface NewCluster {
+  initdb: string;
+  folder: string;
+  data: string;
+  password: string;
+  runAs: RunAs;
+  fast: boolean;
+}
+
+/** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */
+async function createCluster({ initdb, folder, data, password, runAs, fast }: NewCluster): Promise<void> {
+  const unfinished = join(folder, "unfinished");
+  const passwordFile = join(folder, "unfinished.password");
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(passwordFile, runAs.uid, runAs.gid);
+  // Byte order with Unicode case rules: the same on every machine, and never changed by a library's update.
+  const locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"];
+  const args = [`--pgdata=${unfinished}`, `--username=${owner}`, `--pwfile=${passwordFile}`, ...locale];
+  args.push("--auth=scram-sha-256", ...(fast ? ["--no-sync"] : []));
+  try {
+    await promisify(execFile)(initdb, args, { ...runAs, cwd: "/", env: { LC_ALL: "C", TZ: "UTC" } });
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    throw new Error(`The embedded database could not be created: ${stderr?.trim() || message}`, {
+      cause: error,
+    });
+  }
+  await rm(passwordFile);
+  await rename(unfinished, data);
+}
+
+async function createDatabase(connectionString: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [database]);
+    if (rowCount === 0) await client.query(`create database ${escapeIdentifier(database)}`);
+  } finally {
+    await client.end();
+  }
+}

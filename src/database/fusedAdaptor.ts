@@ -1,0 +1,86 @@
+import { DatabaseError, Pool, type PoolClient } from "pg";
+import type { WithPgClient } from "postgraphile/@dataplan/pg";
+import {
+  createWithPgClient as createStockWithPgClient,
+  makePgService,
+  type NodePostgresPgClient,
+  type PgAdaptorSettings,
+} from "postgraphile/adaptors/pg";
+import { DatabaseConnectionError } from "./databaseErrors.ts";
+import { FusedClient } from "./fusedClient.ts";
+import { Session } from "./session.ts";
+import { makeSetter } from "./settings.ts";
+
+/** Options of the adaptor. */
+export interface FusedAdaptorOptions {
+  /** Prepared statements kept per connection, 100 unless given; 0 prepares none. */
+  readonly preparedStatements?: number;
+}
+
+/**
+ * An adaptor for PostGraphile's PostgreSQL service that needs one round trip per SQL step where the one that comes with it
+ * needs four: `{ ...makePgService({ … }), adaptor: makeFusedAdaptor() }`.
+ *
+ * Settings and statement form one implicit transaction (see FusedQuery). It fails closed: when a setting is refused the
+ * statement does not run. The answer comes after the commit. Statements of the SUPERUSER variant (watch mode's scripts) and
+ * of the test settings with a client of their own go through the stock adaptor.
+ */
+export function makeFusedAdaptor({ preparedStatements = 100 }: FusedAdaptorOptions = {}) {
+  return {
+    makePgService,
+    createWithPgClient(
+      settings: PgAdaptorSettings = {},
+      variant?: string | null,
+    ): WithPgClient<NodePostgresPgClient> {
+      if (variant === "SUPERUSER" || settings.poolClient !== undefined) {
+        return createStockWithPgClient(settings, variant);
+      }
+      if (settings.pool !== undefined) return makeWithPgClient(settings.pool, preparedStatements);
+      const pool = new Pool({ ...settings.poolConfig, connectionString: settings.connectionString });
+      pool.on("error", () => {});
+      return makeWithPgClient(pool, preparedStatements, () => pool.end());
+    },
+  };
+}
+
+function makeWithPgClient(
+  pool: Pool,
+  preparedStatements: number,
+  release: () => Promise<void> | void = () => {},
+): WithPgClient<NodePostgresPgClient> {
+  let released = false;
+  return Object.assign(
+    async <T>(
+      pgSettings: Record<string, string | undefined> | null,
+      callback: (client: NodePostgresPgClient) => T | Promise<T>,
+    ): Promise<T> => {
+      // Made before the connection is taken: settings that cannot be read must not cost one.
+      const setter = makeSetter(pgSettings);
+      const connection = await connect(pool);
+      const session = Session.of(connection, preparedStatements);
+      const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "");
+      try {
+        return await callback(client);
+      } finally {
+        await client.close();
+        connection.release(!session.reusable);
+      }
+    },
+    {
+      release() {
+        if (released) throw new Error("Release called twice on the same withPgClient");
+        released = true;
+        return release();
+      },
+    },
+  );
+}
+
+async function connect(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    if (error instanceof DatabaseError) throw error;
+    throw new DatabaseConnectionError("08001", error);
+  }
+}

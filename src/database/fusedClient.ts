@@ -1,0 +1,90 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { PoolClient } from "pg";
+import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
+import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import { isRetryable } from "./databaseErrors.ts";
+import type { Session, Statement } from "./session.ts";
+import type { Setter } from "./settings.ts";
+import { announceStatement } from "./statementEvents.ts";
+import { TransactionClient } from "./transactionClient.ts";
+
+/** How often a statement is sent again after 40001 or 40P01, and the longest pause before it, in milliseconds. */
+const MOST_RETRIES = 3;
+const LONGEST_PAUSE_MS = 20;
+
+/**
+ * The client that a `withPgClient` callback gets: **each `query` is a transaction of its own**, one round trip with the
+ * settings in front. A callback whose statements belong together must use `withTransaction`.
+ *
+ * Statements run one after the other in the order asked, whether or not the caller waits in between; a transaction holds
+ * the ones behind it back.
+ */
+export class FusedClient implements NodePostgresPgClient {
+  readonly #session: Session;
+  readonly #setter: Setter | null;
+  /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
+  readonly #role: string;
+  #last: Promise<unknown> = Promise.resolve();
+  #pending = 0;
+  #closed = false;
+
+  constructor(session: Session, setter: Setter | null, role: string) {
+    this.#session = session;
+    this.#setter = setter;
+    this.#role = role;
+  }
+
+  /** @throws always: a statement sent past this client would run without role and claims. */
+  get rawClient(): PoolClient {
+    throw new Error("The raw connection has no role or claims outside of withTransaction");
+  }
+
+  /**
+   * Runs one statement under the settings and waits for its commit.
+   * A statement refused with 40001 (serialization) or 40P01 (deadlock) is sent again, up to three times after a small
+   * random pause: it was the whole unit of work, and the server has undone all of it.
+   */
+  query<TData>(query: PgClientQuery): Promise<PgClientResult<TData>> {
+    return this.#enqueue(async () => {
+      for (let retries = 0; ; retries += 1) {
+        try {
+          return await this.#send<TData>(query);
+        } catch (error) {
+          if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
+          await pause(Math.random() * LONGEST_PAUSE_MS);
+        }
+      }
+    });
+  }
+
+  /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not repeated after a conflict. */
+  withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
+    return this.#enqueue(() =>
+      TransactionClient.run(this.#session, this.#setter, (client) => callback(client as unknown as this)),
+    );
+  }
+
+  /** Refuses further use and waits for what is still under way, so that the connection goes back quiet. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#last;
+  }
+
+  async #send<TData>({ text, values, name, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
+    announceStatement(text);
+    const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
+    const setter = this.#setter;
+    const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
+    const { rows, rowCount, notices } = await this.#session.send(batch, arrayMode === true);
+    return { rows: rows as TData[], rowCount, notices };
+  }
+
+  #enqueue<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new Error("This client was already given back to the pool"));
+    const result = this.#pending === 0 ? task() : this.#last.then(task);
+    this.#pending += 1;
+    const settled = (): void => void (this.#pending -= 1);
+    this.#last = result.then(settled, settled);
+    return result;
+  }
+}

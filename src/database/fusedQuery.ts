@@ -1,0 +1,181 @@
+import { EventEmitter } from "node:events";
+import pg, { DatabaseError, type Submittable } from "pg";
+import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
+import type { ColumnParser, PreparedStatement, ResultShape } from "./statementCache.ts";
+
+/** One statement of a batch; without `prepared` it is sent as the unnamed statement. */
+export interface Step {
+  readonly text: string;
+  /** Parameters in wire form, see {@link toWire}. */
+  readonly values: readonly unknown[];
+  readonly prepared: PreparedStatement | null;
+}
+
+/** Rows and count of the last statement of a batch. */
+export interface BatchResult {
+  readonly rows: unknown[];
+  readonly rowCount: number | null;
+  /** First word of the server's command tag, such as SELECT, COMMIT, ROLLBACK. */
+  readonly command: string | null;
+}
+
+/** The part of node-postgres' connection that a query of one's own may use. */
+interface Wire extends EventEmitter {
+  readonly stream: { cork(): void; uncork(): void };
+  parse(message: { text: string; name: string }): void;
+  bind(message: { statement: string; values: readonly unknown[] }): void;
+  describe(message: { type: "P"; name: string }): void;
+  execute(message: object): void;
+  close(message: { type: "S"; name: string }): void;
+  sync(): void;
+  sendCopyFail(message: string): void;
+}
+
+interface FieldDescription {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+const NO_COLUMNS: ResultShape = { names: [], parsers: [] };
+
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
+
+/** Turns parameters into what the wire carries. Done before anything is sent: a value that throws must not leave half a batch. */
+export function toWire(values: readonly unknown[] | undefined): readonly unknown[] {
+  return values === undefined ? [] : values.map((value) => prepareValue(value));
+}
+
+/**
+ * Several statements in one write and one round trip, ended by a single Sync. Outside of BEGIN they are one implicit
+ * transaction: when one fails the server skips the others and rolls everything back; the commit happens at the Sync.
+ *
+ * A query object for `client.query` of node-postgres. It has no `name`, so that the driver books no prepared
+ * statement on it. States: sent → rows of step n … → complete or failed → ReadyForQuery, where alone it settles
+ * (errors of deferred constraints come after the last row); a lost connection settles it at once.
+ */
+export class FusedQuery implements Submittable {
+  readonly result: Promise<BatchResult>;
+  readonly #steps: readonly Step[];
+  readonly #closing: readonly string[];
+  readonly #arrayMode: boolean;
+  readonly #parserFor: (type: number) => ColumnParser;
+  readonly #outcome = Promise.withResolvers<BatchResult>();
+  readonly #rows: unknown[] = [];
+  #position = 0;
+  #shape: ResultShape | null = null;
+  #tag = "";
+  #failure: unknown = null;
+
+  constructor(
+    steps: readonly Step[],
+    options: { closing: readonly string[]; arrayMode: boolean; parserFor: (type: number) => ColumnParser },
+  ) {
+    this.#steps = steps;
+    this.#closing = options.closing;
+    this.#arrayMode = options.arrayMode;
+    this.#parserFor = options.parserFor;
+    this.result = this.#outcome.promise;
+  }
+
+  submit(connection: unknown): void {
+    const wire = connection as Wire;
+    wire.stream.cork();
+    try {
+      for (const name of this.#closing) wire.close({ type: "S", name });
+      for (const [index, { text, values, prepared }] of this.#steps.entries()) {
+        const statement = prepared?.name ?? "";
+        if (!prepared?.ready) wire.parse({ text, name: statement });
+        wire.bind({ statement, values });
+        if (index === this.#steps.length - 1) {
+          this.#shape = prepared?.ready ? prepared.shape : null;
+          if (this.#shape === null) wire.describe({ type: "P", name: "" });
+        }
+        wire.execute({});
+      }
+      wire.sync();
+    } finally {
+      wire.stream.uncork();
+    }
+  }
+
+  handleRowDescription(message: { fields: readonly FieldDescription[] }): void {
+    this.#shape = {
+      names: message.fields.map((field) => field.name),
+      parsers: message.fields.map((field) => this.#parserFor(field.dataTypeID)),
+    };
+  }
+
+  handleDataRow(message: { fields: readonly (string | null)[] }): void {
+    // Rows of the steps before the last one were never described and nobody asked for them.
+    if (this.#position < this.#steps.length - 1 || this.#failure !== null) return;
+    try {
+      this.#rows.push(this.#arrayMode ? this.#asArray(message.fields) : this.#asObject(message.fields));
+    } catch (error) {
+      // A parser's exception must not reach the socket's reader, which belongs to the driver.
+      this.#failure = error;
+    }
+  }
+
+  handleCommandComplete(message: { text: string }): void {
+    const prepared = this.#steps[this.#position]?.prepared;
+    if (prepared) prepared.ready = true;
+    if (prepared && this.#position === this.#steps.length - 1) prepared.shape = this.#shape ?? NO_COLUMNS;
+    this.#tag = message.text;
+    this.#position += 1;
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete({ text: "" });
+  }
+
+  handleError(error: Error, connection: unknown): void {
+    this.#failure = error;
+    if (!(error instanceof DatabaseError)) this.#failure = new DatabaseConnectionError("08006", error);
+    if (closesConnection(this.#failure)) return this.#settle();
+    // The driver lets go of a query at its error; the transaction is over, and the next batch welcome, only at ReadyForQuery.
+    const wire = connection as Wire;
+    const settle = (): void => {
+      wire.off("readyForQuery", settle);
+      wire.off("end", settle);
+      this.#settle();
+    };
+    wire.on("readyForQuery", settle);
+    wire.on("end", settle);
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle();
+  }
+
+  handlePortalSuspended(): void {
+    // Execute asks for all rows, so no portal is ever suspended.
+  }
+
+  handleCopyInResponse(connection: unknown): void {
+    (connection as Wire).sendCopyFail("COPY FROM STDIN is not possible here");
+  }
+
+  handleCopyData(): void {
+    // COPY TO STDOUT has no rows for a GraphQL step.
+  }
+
+  #asArray(fields: readonly (string | null)[]): unknown[] {
+    const parsers = this.#shape?.parsers ?? [];
+    return fields.map((text, index) => (text === null ? null : parsers[index]!(text)));
+  }
+
+  #asObject(fields: readonly (string | null)[]): Record<string, unknown> {
+    const { names, parsers } = this.#shape ?? NO_COLUMNS;
+    return Object.fromEntries(
+      fields.map((text, index) => [names[index], text === null ? null : parsers[index]!(text)]),
+    );
+  }
+
+  #settle(): void {
+    if (this.#failure !== null) return this.#outcome.reject(this.#failure);
+    const [command = "", ...counts] = this.#tag.split(" ");
+    const count = counts.at(-1);
+    const rowCount = count !== undefined && /^\d+$/.test(count) ? Number(count) : null;
+    this.#outcome.resolve({ rows: this.#rows, rowCount, command: command || null });
+  }
+}

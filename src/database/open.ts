@@ -1,0 +1,51 @@
+import type { Config } from "../config.ts";
+import type { Logger } from "../log.ts";
+import { startEmbeddedPostgres } from "./embedded.ts";
+import { migratedCheck, type MigratedCheck } from "./migrated.ts";
+import { authenticatorUrl } from "./roles.ts";
+
+/** The database that the service works on, wherever it runs. */
+export interface Database extends MigratedCheck {
+  /** Owner's connection, for migrations and the job runner. */
+  ownerUrl: string;
+  /** The API's connection. */
+  authenticatorUrl: string;
+  /** Resolves when an embedded database is gone; never for one that is not ours to start. */
+  exited: Promise<void>;
+}
+
+/** Starts the embedded database, or takes the one that DATABASE_URL names. */
+export async function openDatabase(config: Config, log: Logger): Promise<Database> {
+  const embedded = config.databaseUrl
+    ? undefined
+    : await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        logger: { info: (message) => log.info(message), warn: (message) => log.warn(message) },
+      });
+  const ownerUrl = embedded?.connectionString ?? config.databaseUrl!;
+  const check = await migratedCheck(ownerUrl, (error) =>
+    log.warn({ err: error }, "A database connection broke."),
+  );
+  return {
+    ownerUrl,
+    authenticatorUrl: config.authenticatorUrl ?? authenticatorUrl(ownerUrl),
+    exited: embedded?.exited ?? new Promise(() => {}),
+    missing: check.missing,
+    end: async () => {
+      await check.end();
+      await embedded?.stop();
+    },
+  };
+}
+
+/**
+ * For processes that leave migrating to others.
+ * @throws Error with a sentence for the user when the database is not migrated yet.
+ */
+export async function requireMigrated(database: Database): Promise<void> {
+  const missing = await database.missing();
+  if (missing.length > 0)
+    throw new Error(
+      `The database lacks ${missing.length} migration(s), from ${missing[0]} on: run \`npm start -- --migrate-only\` first.`,
+    );
+}

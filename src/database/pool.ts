@@ -1,0 +1,57 @@
+import { Pool } from "pg";
+
+/** What a pool of connections needs to know. Times are milliseconds. */
+export interface PoolOptions {
+  readonly connectionString: string;
+  /** Most connections at once. Each SQL step of a request holds one, so: steps × requests. */
+  readonly max?: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName?: string;
+  /** A statement that takes longer is cancelled with 57014. Keep it below every time-out of the layers above. */
+  readonly statementTimeout?: number;
+  /** How long to wait for a connection before giving up with 08001. */
+  readonly connectTimeout?: number;
+  /** Told when a connection dies; the pool replaces it by itself. */
+  readonly onError?: (error: Error) => void;
+}
+
+/**
+ * Makes the pool for the fused adaptor. What every connection must have goes along with its start-up message and costs no
+ * round trip: no just-in-time compilation (short queries lose by it), an empty search_path (every name in a statement must
+ * say its schema, so nobody can slip an object of the same name in front), and the time-outs.
+ *
+ * Settings of the connection string's own `options` parameter hold too, except where they contradict these.
+ */
+export function makePool(options: PoolOptions): Pool {
+  const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
+  const { connectionString, given } = withoutOptions(options.connectionString);
+  const pool = new Pool({
+    connectionString,
+    max,
+    application_name: options.applicationName ?? "plat",
+    connectionTimeoutMillis: connectTimeout,
+    keepAlive: true,
+    options: [
+      given,
+      "-c jit=off",
+      "-c search_path=",
+      `-c statement_timeout=${statementTimeout}`,
+      "-c idle_in_transaction_session_timeout=60000",
+    ]
+      .join(" ")
+      .trim(),
+  });
+  // Without these two listeners a server that restarts would end the process.
+  pool.on("error", onError);
+  pool.on("connect", (client) => void client.on("error", onError));
+  return pool;
+}
+
+/** Takes `options` out of a connection string, which otherwise replaces ours instead of joining them. */
+function withoutOptions(connectionString: string): { connectionString: string; given: string } {
+  if (!URL.canParse(connectionString)) return { connectionString, given: "" };
+  const url = new URL(connectionString);
+  const given = url.searchParams.get("options") ?? "";
+  url.searchParams.delete("options");
+  return { connectionString: given === "" ? connectionString : url.href, given };
+}

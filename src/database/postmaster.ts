@@ -1,0 +1,163 @@
+import { spawn, spawnSync } from "node:child_process";
+import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../freePort.ts";
+import type { RunAs } from "./systemUser.ts";
+
+/** A running PostgreSQL server. */
+export interface Postmaster {
+  port: number;
+  /** Resolves when the server is gone, for whatever reason. */
+  exited: Promise<void>;
+  /** Waits a second for sessions to end, rolls back what is still open then, writes a checkpoint. */
+  stop(): Promise<void>;
+}
+
+interface Start {
+  postgres: string;
+  data: string;
+  logFile: string;
+  runAs: RunAs;
+  settings: Record<string, string | number>;
+}
+
+const startWithinMs = 60_000;
+const sessionsEndWithinMs = 1000;
+const stopWithinMs = 30_000;
+
+/** Starts the server on a free loopback port and waits until it takes connections. */
+export async function startPostmaster(start: Start): Promise<Postmaster> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(start, await freePort());
+    } catch (error) {
+      // Between finding the port and using it somebody else may have taken it.
+      if (attempt === 5 || !/Address already in use/.test(String(error))) throw error;
+    }
+  }
+}
+
+async function startOnce(
+  { postgres, data, logFile, runAs, settings }: Start,
+  port: number,
+): Promise<Postmaster> {
+  const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ]);
+  const log = openLog(logFile);
+  const logStart = statSync(logFile).size;
+  // A session of its own, so that a Ctrl-C in the terminal reaches us and not the database.
+  const child = spawn(postgres, ["-D", data, ...options], {
+    ...runAs,
+    cwd: "/",
+    detached: true,
+    stdio: ["ignore", log, log],
+    env: { LC_ALL: "C", TZ: "UTC" },
+  });
+  closeSync(log);
+  const state = { gone: false };
+  const exited = new Promise<void>((resolve) => {
+    const settle = () => {
+      state.gone = true;
+      process.off("exit", killNow);
+      resolve();
+    };
+    child.once("exit", settle);
+    child.once("error", settle);
+  });
+  const killNow = () => void child.kill("SIGINT");
+  // However this process ends, short of SIGKILL, the database does not outlive it.
+  process.on("exit", killNow);
+
+  const deadline = Date.now() + startWithinMs;
+  while (!state.gone && !isReady(data, child.pid)) {
+    if (Date.now() > deadline) child.kill("SIGQUIT");
+    await Promise.race([exited, delay(15)]);
+  }
+  if (state.gone) {
+    const said = readFileSync(logFile).subarray(logStart).toString().trim();
+    throw new Error(`PostgreSQL did not start; the end of ${logFile} says:\n${said.slice(-2000)}`);
+  }
+  return { port, exited, stop: () => stopChild(child, exited) };
+}
+
+async function stopChild(child: ReturnType<typeof spawn>, exited: Promise<void>): Promise<void> {
+  // Our own sessions are about to end by themselves, and one that is cut off in the middle of that would report a
+  // failure; whoever else is connected is not waited for long.
+  child.kill("SIGTERM");
+  const timers = [
+    setTimeout(() => child.kill("SIGINT"), sessionsEndWithinMs),
+    setTimeout(() => child.kill("SIGQUIT"), stopWithinMs),
+  ];
+  await exited;
+  timers.forEach(clearTimeout);
+}
+
+function openLog(logFile: string): number {
+  const log = openSync(logFile, "a", 0o600);
+  if (statSync(logFile).size < 20_000_000) return log;
+  closeSync(log);
+  renameSync(logFile, `${logFile}.1`);
+  return openSync(logFile, "a", 0o600);
+}
+
+/** The server writes its state into the eighth line of its pid file. */
+function isReady(data: string, pid: number | undefined): boolean {
+  const lines = pidFile(data);
+  return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
+}
+
+function pidFile(data: string): string[] {
+  try {
+    return readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Stops a server that survived the process which had started it (that was killed). The caller holds the data
+ * folder's lock, so whatever runs there is nobody's.
+ * @returns whether there was one.
+ */
+export async function stopLeftover(data: string): Promise<boolean> {
+  const pid = Number(pidFile(data)[0]);
+  if (!pid) return false;
+  if (!isPostmasterOf(data, pid)) {
+    // The number may since belong to another process, and PostgreSQL would refuse to start beside that.
+    if (isAlive(pid)) rmSync(join(data, "postmaster.pid"), { force: true });
+    return false;
+  }
+  const begun = Date.now();
+  process.kill(pid, "SIGINT");
+  // Asked so rather than by the number: where no init reaps orphans, a zombie keeps its number for ever.
+  for (let forced = false; isPostmasterOf(data, pid); await delay(15)) {
+    if (forced || Date.now() - begun < stopWithinMs) continue;
+    process.kill(pid, "SIGQUIT");
+    forced = true;
+  }
+  return true;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function isPostmasterOf(data: string, pid: number): boolean {
+  if (!isAlive(pid)) return false;
+  if (process.platform === "linux") {
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`) === data;
+    } catch {
+      return false;
+    }
+  }
+  return spawnSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" }).stdout.includes(data);
+}

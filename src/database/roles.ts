@@ -1,0 +1,101 @@
+import { createHmac } from "node:crypto";
+import { Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
+
+/** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
+export const authenticator = "plat_authenticator";
+
+const viewerRoles = ["plat_user", "plat_anonymous"];
+const groupRoles = [...viewerRoles, "plat_worker"];
+
+/**
+ * The API's own connection. Its password is derived from the owner's, so that every process that was given the
+ * same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
+ * @param ownerUrl a connection string with a password.
+ */
+export function authenticatorUrl(ownerUrl: string): string {
+  const url = new URL(ownerUrl);
+  const secret = decodeURIComponent(url.password);
+  if (!secret)
+    throw new Error("The owner's connection carries no password, so AUTHENTICATOR_URL has to be set.");
+  url.username = authenticator;
+  url.password = createHmac("sha256", secret).update(`${authenticator} v1`).digest("base64url");
+  return url.href;
+}
+
+/**
+ * Creates the cluster's roles where they are missing. Safe beside other processes that do the same, also for
+ * another database of the cluster, where no advisory lock reaches.
+ * @param owner a connected client of the database's owner (a superuser, or with CREATEROLE).
+ * @param loginUrl how the API will log in.
+ */
+export async function ensureRoles(owner: Client, loginUrl: string): Promise<void> {
+  for (const role of groupRoles) await createRole(owner, role, "nologin noinherit");
+  await createRole(owner, authenticator, "login noinherit");
+  for (const role of viewerRoles) await grantMembership(owner, role);
+  const { database } = owner;
+  await retry(() =>
+    owner.query(`grant connect on database ${escapeIdentifier(database!)} to ${authenticator}`),
+  );
+  await ensureLogin(owner, loginUrl);
+}
+
+async function createRole(owner: Client, role: string, options: string): Promise<void> {
+  await owner.query(`
+    do $$
+    begin
+      if not exists (select from pg_roles where rolname = '${role}') then
+        create role ${role} ${options};
+      end if;
+    exception when duplicate_object or unique_violation then
+      null; -- another process was faster
+    end
+    $$`);
+}
+
+async function grantMembership(owner: Client, role: string): Promise<void> {
+  await retry(async () => {
+    const { rows } = await owner.query<{ member: boolean }>("select pg_has_role($1, $2, 'set') as member", [
+      authenticator,
+      role,
+    ]);
+    if (!rows[0]?.member) await owner.query(`grant ${role} to ${authenticator} with inherit false, set true`);
+  });
+}
+
+/**
+ * Sets the password only where the login fails: processes that run already keep theirs, and a start changes
+ * nothing when nothing changed.
+ */
+async function ensureLogin(owner: Client, loginUrl: string): Promise<void> {
+  const url = new URL(loginUrl);
+  if (decodeURIComponent(url.username) !== authenticator || (await canLogIn(loginUrl))) return;
+  const password = decodeURIComponent(url.password);
+  await retry(() => owner.query(`alter role ${authenticator} password ${escapeLiteral(password)}`));
+}
+
+async function canLogIn(connectionString: string): Promise<boolean> {
+  const client = new Client({ connectionString });
+  try {
+    await client.connect();
+    return true;
+  } catch (error) {
+    // Wrong password, or none set; anything else is not cured by another password.
+    if (["28P01", "28000"].includes((error as DatabaseError).code ?? "")) return false;
+    throw error;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Two processes that alter one role at once: the slower one is told XX000, "tuple concurrently updated". */
+async function retry(work: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      const { code } = error as DatabaseError;
+      if (attempt === 10 || !["XX000", "23505", "40001", "40P01"].includes(code ?? "")) throw error;
+    }
+  }
+}

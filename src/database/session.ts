@@ -1,0 +1,129 @@
+import type { ClientBase, DatabaseError, PoolClient } from "pg";
+import { closesConnection, isStaleStatement } from "./databaseErrors.ts";
+import { FusedQuery, toWire, type BatchResult, type Step } from "./fusedQuery.ts";
+import { StatementCache, type PreparedStatement } from "./statementCache.ts";
+
+/** A statement to send; `key` lets the connection keep it prepared. */
+export interface Statement {
+  readonly text: string;
+  readonly values?: readonly unknown[] | undefined;
+  readonly key?: string | undefined;
+}
+
+/** A raised notice as the executor wants it: the driver's fields, positions as numbers. */
+export type Notice = ReturnType<typeof toNotice>;
+
+const sessions = new WeakMap<ClientBase, Session>();
+
+/** What this service keeps with one connection of the pool for as long as the connection lives. */
+export class Session {
+  readonly client: PoolClient;
+  readonly #statements: StatementCache | null;
+  #notices: Notice[] = [];
+  #lost = false;
+
+  private constructor(client: PoolClient, preparedStatements: number) {
+    this.client = client;
+    this.#statements = preparedStatements === 0 ? null : new StatementCache(preparedStatements);
+    client.on("notice", (notice) => this.#notices.push(toNotice(notice)));
+    // The pool listens only while a connection is idle; an unheard error of one in use would end the process.
+    // Whoever waits for an answer on it gets the error from the query.
+    client.on("error", () => {});
+  }
+
+  static of(client: PoolClient, preparedStatements: number): Session {
+    const known = sessions.get(client);
+    if (known !== undefined) return known;
+    const session = new Session(client, preparedStatements);
+    sessions.set(client, session);
+    return session;
+  }
+
+  /**
+   * Whether another request may have this connection: not when it is lost, whatever the callback made of that error, and not
+   * with an open or failed transaction, which would hand its role to the next request.
+   */
+  get reusable(): boolean {
+    return !this.#lost && this.client.getTransactionStatus() === "I";
+  }
+
+  /**
+   * Sends the statements as one batch, one round trip, and gives the result of the last one.
+   * A prepared statement that the server refuses as outdated is prepared anew and the batch sent a second time: the
+   * refusal undid the whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
+   *
+   * @throws {DatabaseError} the server's refusal, also one at the commit
+   * @throws {DatabaseConnectionError} the connection is lost
+   */
+  async send(
+    statements: readonly Statement[],
+    arrayMode: boolean,
+  ): Promise<BatchResult & { notices: Notice[] }> {
+    const wired = statements.map((statement) => ({ ...statement, values: toWire(statement.values) }));
+    try {
+      return await this.#attempt(wired, arrayMode);
+    } catch (error) {
+      if (!isStaleStatement(error) || wired.every(({ key }) => key === undefined)) throw error;
+      return await this.#attempt(wired, arrayMode);
+    }
+  }
+
+  async #attempt(
+    statements: readonly (Statement & { values: readonly unknown[] })[],
+    arrayMode: boolean,
+  ): Promise<BatchResult & { notices: Notice[] }> {
+    const steps = statements.map(({ text, values, key }): Step => {
+      const prepared = key === undefined ? null : (this.#statements?.claim(key, text) ?? null);
+      return { text, values, prepared };
+    });
+    const query = new FusedQuery(steps, {
+      closing: this.#statements?.takeClosing() ?? [],
+      arrayMode,
+      parserFor: (type) => this.client.getTypeParser(type, "text"),
+    });
+    this.#notices = [];
+    try {
+      this.client.query(query);
+      const result = await query.result;
+      return { ...result, notices: this.#notices };
+    } catch (error) {
+      if (closesConnection(error)) this.#lost = true;
+      const suspects = steps.map((step) => step.prepared).filter((prepared) => prepared !== null);
+      this.#forget(suspects, isStaleStatement(error));
+      throw error;
+    }
+  }
+
+  /** A statement that never ran through may or may not exist on the server; its name is given up. */
+  #forget(statements: readonly PreparedStatement[], all: boolean): void {
+    for (const statement of statements) {
+      if (all || !statement.ready) this.#statements?.forget(statement);
+    }
+  }
+}
+
+function toNotice(notice: Partial<DatabaseError>) {
+  const { severity, message, code, detail, hint, position, internalPosition, internalQuery, where } = notice;
+  const { schema, table, column, dataType, constraint, file, line, routine } = notice;
+  const number = (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : Number(text);
+  return {
+    severity: (severity ?? "NOTICE") as "DEBUG" | "LOG" | "INFO" | "NOTICE" | "WARNING",
+    message: message ?? "",
+    code,
+    detail,
+    hint,
+    position: number(position),
+    internalPosition: number(internalPosition),
+    internalQuery,
+    where,
+    schema,
+    table,
+    column,
+    dataType,
+    constraint,
+    file,
+    line: number(line),
+    routine,
+  };
+}

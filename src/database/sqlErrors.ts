@@ -1,0 +1,109 @@
+import { CodedError, internalError, isErrorCode } from "../errors.ts";
+import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
+
+/** The members of node-postgres' DatabaseError that are read here. */
+export interface SqlError extends Error {
+  code: string;
+  detail?: string;
+  schema?: string;
+  table?: string;
+  column?: string;
+  dataType?: string;
+  constraint?: string;
+}
+
+/** SQLSTATE of the errors that the database raises for the caller; their DETAIL is `{ "code", …extensions }`. */
+export const RAISED_FOR_CALLER = "PLAT0";
+
+/** Whether this came from PostgreSQL with a SQLSTATE, or from the socket to it with a code such as ECONNREFUSED. */
+export function isSqlError(error: unknown): error is SqlError {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return typeof code === "string" && typeof message === "string";
+}
+
+const camelCase = (column: string) =>
+  column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/** The tenant column is in nearly every key and never what the caller got wrong. */
+function fieldOf(error: SqlError, known: ConstraintMessage | undefined): { field?: string } {
+  const column = error.column ?? known?.columns.findLast((name) => name !== "organization_id");
+  return column === undefined ? {} : { field: camelCase(column) };
+}
+
+function raised(error: SqlError): CodedError {
+  let detail: unknown;
+  try {
+    detail = JSON.parse(error.detail ?? "");
+  } catch {
+    return internalError(error);
+  }
+  if (typeof detail !== "object" || detail === null) return internalError(error);
+  const { code, ...extensions } = detail as Record<string, unknown>;
+  return isErrorCode(code) && code !== "INTERNAL"
+    ? new CodedError(code, error.message, extensions, { cause: error })
+    : internalError(error);
+}
+
+/** The database cannot be reached or is going away: class 08, shutdown, too many connections, the socket's own codes. */
+const unreachable =
+  /^(08...|57P0[1-5]|53300|ECONN[A-Z]+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH)$/;
+
+/**
+ * SQLSTATE → the caller's error. Messages of constraints come from the catalogue, since the sentence is written beside
+ * the constraint; texts of PostgreSQL itself name tables and values and never pass.
+ * @param signedIn an anonymous viewer who lacks a grant has to sign in first
+ */
+export function fromSqlError(error: SqlError, messages: ConstraintMessages, signedIn: boolean): CodedError {
+  const { code } = error;
+  const owner = error.table ?? error.dataType ?? "";
+  const known = messages.get(constraintKey(error.schema ?? "", owner, error.constraint ?? ""));
+  const refuse = (as: "CONFLICT" | "BAD_USER_INPUT", sentence: string) =>
+    new CodedError(as, known?.message ?? sentence, fieldOf(error, known), { cause: error });
+  const say = (as: "CONFLICT" | "FORBIDDEN" | "BAD_USER_INPUT", sentence: string, more = {}) =>
+    new CodedError(as, sentence, more, { cause: error });
+
+  switch (code) {
+    case RAISED_FOR_CALLER:
+      return raised(error);
+    case "23505":
+    case "23P01":
+      return refuse("CONFLICT", "There is already a record with this value.");
+    case "23001":
+      return refuse("CONFLICT", "Other records depend on this one.");
+    case "23503":
+      return error.detail?.includes("still referenced")
+        ? refuse("CONFLICT", "Other records depend on this one.")
+        : refuse("BAD_USER_INPUT", "The record that this refers to does not exist.");
+    case "23502":
+      return refuse("BAD_USER_INPUT", "A required value is missing.");
+    case "23514":
+      return refuse("BAD_USER_INPUT", "The value is not allowed here.");
+    case "42501":
+      return signedIn
+        ? say("FORBIDDEN", "You do not have permission to do this.")
+        : new CodedError("UNAUTHENTICATED", "Sign in to do this.", {}, { cause: error });
+    case "25006":
+      return say("FORBIDDEN", "This access token is read-only.");
+    case "40001":
+    case "40P01":
+    case "55P03":
+      return say("CONFLICT", "Somebody else changed this at the same moment. Please try again.", {
+        retryable: true,
+      });
+    case "57014":
+      return new CodedError(
+        "INTERNAL",
+        "This took too long and was stopped; nothing was changed. Ask for less at once, or try again.",
+        {},
+        { cause: error, status: 503 },
+      );
+    default:
+      if (code.startsWith("22") && code.length === 5)
+        return say(
+          "BAD_USER_INPUT",
+          "A value has the wrong format or is out of range.",
+          fieldOf(error, known),
+        );
+      return internalError(error, unreachable.test(code) ? 503 : 500);
+  }
+}

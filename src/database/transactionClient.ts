@@ -1,0 +1,96 @@
+import type { PoolClient } from "pg";
+import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
+import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import type { Session } from "./session.ts";
+import type { Setter } from "./settings.ts";
+import { announceStatement } from "./statementEvents.ts";
+
+/** Thrown when a callback swallowed the error that had already doomed its transaction: nothing was stored. */
+export class TransactionAbortedError extends Error {
+  readonly code = "25P02";
+
+  constructor() {
+    super("The transaction was rolled back, since one of its statements had failed");
+    this.name = "TransactionAbortedError";
+  }
+}
+
+/**
+ * The client inside `withTransaction`: BEGIN and the settings go out together, then one round trip per statement, and the
+ * COMMIT is waited for. A nested `withTransaction` is a savepoint.
+ *
+ * Nothing is prepared by name here: a prepared statement that is refused as outdated would end the whole transaction.
+ */
+export class TransactionClient implements NodePostgresPgClient {
+  readonly rawClient: PoolClient;
+  readonly #session: Session;
+  readonly #depth: number;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(session: Session, depth: number) {
+    this.#session = session;
+    this.#depth = depth;
+    this.rawClient = session.client;
+  }
+
+  /** Runs the callback in a transaction under the settings; any error of it, or of the commit, undoes everything. */
+  static async run<T>(
+    session: Session,
+    setter: Setter | null,
+    callback: (client: TransactionClient) => Promise<T>,
+  ): Promise<T> {
+    const begin = { text: "begin" };
+    const client = new TransactionClient(session, 1);
+    try {
+      await session.send(setter === null ? [begin] : [begin, setter], true);
+      const result = await callback(client);
+      await client.#last;
+      const { command } = await session.send([{ text: "commit" }], true);
+      if (command === "ROLLBACK") throw new TransactionAbortedError();
+      return result;
+    } catch (error) {
+      await client.#last;
+      await rollBack(session);
+      throw error;
+    }
+  }
+
+  query<TData>({ text, values, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
+    return this.#enqueue(async () => {
+      announceStatement(text);
+      const { rows, rowCount, notices } = await this.#session.send([{ text, values }], arrayMode === true);
+      return { rows: rows as TData[], rowCount, notices };
+    });
+  }
+
+  withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
+    const savepoint = `plat_${this.#depth}`;
+    return this.#enqueue(async () => {
+      await this.#session.send([{ text: `savepoint ${savepoint}` }], true);
+      const inner = new TransactionClient(this.#session, this.#depth + 1);
+      try {
+        const result = await callback(inner as this);
+        await inner.#last;
+        await this.#session.send([{ text: `release savepoint ${savepoint}` }], true);
+        return result;
+      } catch (error) {
+        await inner.#last;
+        await this.#session.send([{ text: `rollback to savepoint ${savepoint}` }], true).catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  #enqueue<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(task);
+    const settled = (): void => {};
+    this.#last = result.then(settled, settled);
+    return result;
+  }
+}
+
+/** Ends what is open. A failure is not told: the connection is then not idle, and the adaptor throws such a one away. */
+async function rollBack(session: Session): Promise<void> {
+  if (session.client.getTransactionStatus() === "I") return;
+  await session.send([{ text: "rollback" }], true).catch(() => {});
+}

@@ -1,0 +1,23 @@
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+
+/**
+ * Takes a data folder for this process alone. The lock is SQLite's file lock: the kernel drops it when the
+ * process dies, however it dies, so that there is no stale lock to judge; a pid file could not promise that.
+ * @returns the function that gives the folder back.
+ * @throws Error with a sentence for the user when another process has it.
+ */
+export function lockFolder(folder: string): () => void {
+  const file = new DatabaseSync(join(folder, "service.lock"));
+  try {
+    file.exec("pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive");
+  } catch (error) {
+    file.close();
+    if ((error as { errcode?: number }).errcode !== 5) throw error;
+    throw new Error(
+      `Another Plat process is using the data folder ${folder}; stop it first, or choose another folder with DATA_DIR.`,
+      { cause: error },
+    );
+  }
+  return () => file.close();
+}

@@ -1,0 +1,50 @@
+import type { RequestHandler } from "express";
+import { CodedError } from "../errors.ts";
+import { parseMediaType } from "./mediaType.ts";
+
+const GRAPHQL = "application/graphql-response+json";
+const JSON_TYPE = "application/json";
+
+/** How well a media range fits a type: 3 exactly, 2 by its family, 1 by `*` alone, 0 not at all. */
+function fit(range: string, type: string): number {
+  if (range === type) return 3;
+  if (range === "application/*") return 2;
+  return range === "*/*" ? 1 : 0;
+}
+
+/**
+ * The answer's media type for an `Accept` header, undefined when the caller takes neither. Without a header, and where
+ * only a wildcard fits, it is `application/json`: such callers are the ones that expect HTTP 200. Ranges that cannot be
+ * read are skipped, as if they were not there.
+ */
+export function negotiate(header: string | undefined): string | undefined {
+  if (header === undefined || header.trim() === "") return JSON_TYPE;
+  const best = new Map<string, { fit: number; q: number }>();
+  for (const part of header.split(",")) {
+    const range = parseMediaType(part);
+    if (!range) continue;
+    const charset = range.parameters.get("charset") ?? "utf-8";
+    const q = Number(range.parameters.get("q") ?? "1");
+    if ((charset !== "utf-8" && charset !== "utf8") || !(q >= 0 && q <= 1)) continue;
+    for (const type of [GRAPHQL, JSON_TYPE]) {
+      const found = fit(range.type, type);
+      if (found > (best.get(type)?.fit ?? 0)) best.set(type, { fit: found, q });
+    }
+  }
+  const graphql = best.get(GRAPHQL) ?? { fit: 0, q: 0 };
+  const json = best.get(JSON_TYPE) ?? { fit: 0, q: 0 };
+  if (graphql.q === 0 && json.q === 0) return undefined;
+  if (graphql.q !== json.q) return graphql.q > json.q ? GRAPHQL : JSON_TYPE;
+  return graphql.fit === 3 ? GRAPHQL : JSON_TYPE;
+}
+
+/** Settles the answer's media type and puts the one choice into the header, where the GraphQL server reads it. */
+export const acceptJson: RequestHandler = (request, _response, next) => {
+  const chosen = negotiate(request.headers.accept);
+  if (chosen === undefined) {
+    const message = `Answers come as ${GRAPHQL} or ${JSON_TYPE}; the Accept header names neither.`;
+    return next(new CodedError("BAD_USER_INPUT", message, {}, { status: 406 }));
+  }
+  request.headers.accept = chosen;
+  next();
+};

@@ -1,0 +1,82 @@
+import express, { type Express, type RequestHandler } from "express";
+import type { Logger } from "pino";
+import type { PostGraphileInstance } from "postgraphile";
+import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import { acceptJson } from "./accept.ts";
+import { type Authenticate, authentication } from "./authentication.ts";
+import { readBody } from "./body.ts";
+import { cors } from "./cors.ts";
+import { explorer } from "./explorer.ts";
+import { Grafserv } from "./grafserv.ts";
+import { graphql } from "./graphql.ts";
+import { graphqlRequest } from "./graphqlRequest.ts";
+import { httpsOnly } from "./httpsOnly.ts";
+import { jsonOnly } from "./mediaType.ts";
+import { metrics, type PoolNumbers } from "./metrics.ts";
+import { onlyMethods } from "./onlyMethods.ts";
+import { notFound, refuse } from "./refuse.ts";
+import { requestId } from "./requestId.ts";
+import { requestLog } from "./requestLog.ts";
+import { securityHeaders } from "./securityHeaders.ts";
+
+/** What the HTTP side needs from the rest of the service. */
+export interface AppDeps {
+  readonly config: {
+    readonly production: boolean;
+    /** As express takes it: addresses of proxies, or how many there are. */
+    readonly trustProxy: string[] | number | false;
+    readonly explorer: boolean;
+  };
+  readonly log: Logger;
+  /** Its preset has to extend `transportPreset`. */
+  readonly pgl: Pick<PostGraphileInstance, "createServ">;
+  readonly authenticate: Authenticate;
+  readonly constraintMessages: ConstraintMessages;
+  /** For /metrics. */
+  readonly pools?: () => Record<string, PoolNumbers>;
+  /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
+  readonly pages?: Readonly<Record<string, RequestHandler>>;
+  /** Run after authentication and before the body is read, in this order. */
+  readonly beforeBody?: readonly RequestHandler[];
+  /** Run when `request.body` is the checked GraphQL request, in this order; idempotency is one of them. */
+  readonly beforeGraphql?: readonly RequestHandler[];
+}
+
+/** Assembles the transport, in the order in which a request meets it. Serves nothing by itself: see `listen.ts`. */
+export function createApp(deps: AppDeps): Express {
+  const { config } = deps;
+  const serv = deps.pgl.createServ((options) => new Grafserv(options));
+  const numbers = metrics(deps.pools ?? (() => ({})));
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.enable("case sensitive routing");
+  app.enable("strict routing");
+  app.set("trust proxy", config.trustProxy);
+
+  app.use(
+    requestId(deps.log, deps.constraintMessages),
+    requestLog,
+    numbers.count,
+    securityHeaders,
+    httpsOnly,
+  );
+  app.all(
+    "/graphql",
+    cors,
+    onlyMethods("POST"),
+    jsonOnly,
+    acceptJson,
+    authentication(deps.authenticate, config.production),
+    ...(deps.beforeBody ?? []),
+    readBody,
+    graphqlRequest,
+    ...(deps.beforeGraphql ?? []),
+    graphql(serv),
+  );
+  for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
+    app.all(path, onlyMethods("GET", "HEAD"), page);
+  if (config.explorer) app.use(explorer(serv));
+  app.use(notFound, refuse);
+  return app;
+}

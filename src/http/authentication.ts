@@ -1,0 +1,30 @@
+import type { Request, RequestHandler } from "express";
+import { CodedError } from "../errors.ts";
+import { type Claims, requestState } from "./requestState.ts";
+
+/**
+ * Turns the `Authorization` header into claims; called with undefined for a request without one.
+ * Refuses a token by throwing a CodedError with UNAUTHENTICATED; anything else it throws is a failure of ours.
+ */
+export type Authenticate = (authorization: string | undefined, request: Request) => Promise<Claims>;
+
+const bearer = /^Bearer +[A-Za-z0-9._~+/-]+=*$/i;
+
+function refuse(message: string): CodedError {
+  return new CodedError("UNAUTHENTICATED", message);
+}
+
+/** Sets the request's claims. A bad token is refused with 401, never treated as no token. */
+export function authentication(authenticate: Authenticate, production: boolean): RequestHandler {
+  return async (request, _response, next) => {
+    const given = request.headersDistinct.authorization ?? [];
+    if (given.length > 1) throw refuse("Send one Authorization header, not several.");
+    const [header] = given;
+    if (header !== undefined && !bearer.test(header.trim()))
+      throw refuse("The Authorization header has to be: Bearer, a space, and the token.");
+    const state = requestState(request);
+    state.claims = await authenticate(header?.trim(), request);
+    state.schemaIsOpen = !production || state.claims.userId !== null;
+    next();
+  };
+}

@@ -1,0 +1,35 @@
+import type { Request, Response } from "express";
+import { ExpressGrafserv } from "postgraphile/grafserv/express/v4";
+
+type Digest = ReturnType<ExpressGrafserv["getDigest"]>;
+
+/** grafserv without its own request handler: the application writes the answers, so that all have one form. */
+export class Grafserv extends ExpressGrafserv {
+  /** Answers an operation, as an object where that is possible. */
+  answerOperation(request: Request, response: Response) {
+    return this.#process(request, response, (digest) => {
+      digest.path = this.dynamicOptions.graphqlPath;
+      digest.preferJSON = true;
+    });
+  }
+
+  /**
+   * Answers the explorer page or one of its assets; null when there is no such file.
+   * @param compressed whether the answer may be compressed
+   */
+  answerExplorer(request: Request, response: Response, compressed: boolean) {
+    return this.#process(request, response, (digest) => {
+      if (!compressed) delete digest.headers["accept-encoding"];
+    });
+  }
+
+  get explorerPath(): string {
+    return this.dynamicOptions.graphiqlPath;
+  }
+
+  async #process(request: Request, response: Response, change: (digest: Digest) => void) {
+    const digest = this.getDigest(this.dynamicOptions, request, response);
+    change(digest);
+    return this.processRequest(digest);
+  }
+}

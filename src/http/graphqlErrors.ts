@@ -1,0 +1,117 @@
+import type { ServerResponse } from "node:http";
+import { GraphQLError, Kind } from "postgraphile/graphql";
+import { CodedError, internalError, isErrorCode } from "../errors.ts";
+import { queryLimits } from "../limits/queryLimits.ts";
+import { literalPath } from "./literalPath.ts";
+import type { RequestState } from "./requestState.ts";
+import { retryAfter } from "./retryAfter.ts";
+import { describeForLog, toCodedError } from "./toCodedError.ts";
+
+const noMessages = new Map<string, never>();
+
+function answer(
+  error: CodedError,
+  from: GraphQLError | undefined,
+  state: RequestState | undefined,
+): GraphQLError {
+  state?.errorCodes.add(error.code);
+  if (error.code === "INTERNAL") {
+    const failure = describeForLog(error.cause ?? error);
+    state?.log.error({ err: failure, path: from?.path }, "operation failed");
+  }
+  return new GraphQLError(error.message, {
+    nodes: from?.nodes,
+    source: from?.source,
+    positions: from?.positions,
+    path: from?.path,
+    extensions: { ...error.extensions, code: error.code, requestId: state?.id },
+  });
+}
+
+/** An error that already carries a code of ours in its extensions, as the limits' do. */
+function alreadyCoded(error: GraphQLError): CodedError | undefined {
+  const { code, ...extensions } = error.extensions;
+  return isErrorCode(code) ? new CodedError(code, error.message, extensions) : undefined;
+}
+
+/** "Did you mean …" names parts of the schema that the caller did not ask for. */
+export const withoutSuggestion = (message: string) => message.replace(/ Did you mean [\s\S]*$/, "");
+
+const badInput = (message: string, field?: string) =>
+  new CodedError("BAD_USER_INPUT", message, field === undefined ? {} : { field });
+
+/** graphql-js gives up comparing fields that share a name when they are many; nothing in the document is wrong then. */
+const ABORTED = "Validation aborted.";
+const tooManyAlike = () =>
+  new CodedError("LIMIT_EXCEEDED", "The operation selects the same fields too often.", {
+    limit: queryLimits.selections,
+  });
+
+/** Codes an error of parsing or validation. Anything that points at no place in the document is a failure of ours. */
+export function validationError(error: GraphQLError, state: RequestState | undefined): GraphQLError {
+  if (!(error instanceof GraphQLError)) return answer(internalError(error), undefined, state);
+  const coded = alreadyCoded(error);
+  if (coded) return answer(coded, error, state);
+  if (error.message === ABORTED) return answer(tooManyAlike(), undefined, state);
+  const isAbout = error.locations?.length || /^Too many validation errors/.test(error.message);
+  return answer(isAbout ? badInput(error.message, literalField(error)) : internalError(error), error, state);
+}
+
+const missingArgument = /^(?:Field|Directive) "@?\w+" argument "(\w+)" of type/;
+const member = /^Field "(?:\w+\.)?(\w+)" (?:of required type|is not defined by type)/;
+
+/** The argument or member that a validation error is about, without the `input` that every mutation has around it. */
+function literalField(error: GraphQLError): string | undefined {
+  const path = literalPath(error) ?? missingArgument.exec(error.message)?.[1];
+  const missing = / of required type /.test(error.message) ? member.exec(error.message)?.[1] : undefined;
+  return (
+    [path, missing]
+      .filter(Boolean)
+      .join(".")
+      .replace(/^input\./, "") || undefined
+  );
+}
+
+const variableMissing = /^Variable "\$(\w+)" of (?:required|non-null) type/;
+const variableAt = /^Variable "\$(\w+)" got invalid value [\s\S]* at "(\1[.[][^"]*)"; ([\s\S]*)$/;
+const variableWhole = /^Variable "\$(\w+)" got invalid value [\s\S]*; ([\s\S]*)$/;
+
+/**
+ * graphql-js repeats the whole bad value, which for an object may hold a password; the caller is told the place instead.
+ * The patterns are greedy, so that nothing of the value is left in what goes out. The field is the path inside the
+ * variable, or the variable itself.
+ */
+function coercionError(message: string): CodedError | undefined {
+  const missing = variableMissing.exec(message);
+  if (missing) return badInput(message, missing[1]);
+  const [, , at, reasonThere] = variableAt.exec(message) ?? [];
+  const [, variable, reasonWhole] = variableWhole.exec(message) ?? [];
+  const reason = reasonThere ?? reasonWhole;
+  if (variable === undefined || reason === undefined) return undefined;
+  const inside = at?.slice(variable.length).replace(/^\./, "");
+  const field = [inside, member.exec(reason)?.[1]].filter(Boolean).join(".") || variable;
+  return badInput(`Variable "$${at ?? variable}" has an invalid value: ${reason}`, field);
+}
+
+const operationChoice = /^(Must provide an operation|Must provide operation name|Unknown operation named)/;
+
+/**
+ * Codes what execution, or the context function before it, has thrown. A GraphQLError that nobody threw on purpose, such
+ * as a null in a place that has none, is a failure of ours.
+ */
+export function executionError(
+  error: unknown,
+  state: RequestState | undefined,
+  response?: ServerResponse,
+): GraphQLError {
+  const from = error instanceof GraphQLError ? error : undefined;
+  let coded = from && alreadyCoded(from);
+  if (!coded && from && !from.path) {
+    if (from.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
+      coded = coercionError(state?.schemaIsOpen ? from.message : withoutSuggestion(from.message));
+    else if (operationChoice.test(from.message)) coded = badInput(from.message, "operationName");
+  }
+  coded ??= toCodedError(error, state?.constraintMessages ?? noMessages, Boolean(state?.claims?.userId));
+  if (response) retryAfter(response, coded);
+  return answer(coded, from, state);
+}

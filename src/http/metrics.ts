@@ -1,0 +1,74 @@
+import type { RequestHandler } from "express";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { requestState } from "./requestState.ts";
+
+/** The numbers of a connection pool, as node-postgres has them. */
+export interface PoolNumbers {
+  readonly total: number;
+  readonly idle: number;
+  readonly waiting: number;
+}
+
+/** Addresses are labels only where they are few; anything else a caller asks for is "other". */
+const routes = new Set(["/", "/graphql", "/healthz", "/readyz", "/metrics"]);
+
+/**
+ * Counts requests and serves the numbers in the Prometheus text format.
+ * @param pools current numbers by the pool's name, asked for at each scrape
+ */
+export function metrics(pools: () => Record<string, PoolNumbers>): {
+  count: RequestHandler;
+  page: RequestHandler;
+} {
+  const registers = [new Registry()];
+  const [registry] = registers as [Registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: "plat_http_requests_total",
+    help: "Requests by route, method and status",
+    labelNames: ["route", "method", "status"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "plat_http_request_duration_seconds",
+    help: "From the first middleware to the end of the answer",
+    labelNames: ["route"],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  const errors = new Counter({
+    name: "plat_errors_total",
+    help: "Answers that carry an error, by code",
+    labelNames: ["code"],
+    registers,
+  });
+  const connections = new Gauge({
+    name: "plat_pool_connections",
+    help: "Connections of the pools, and callers that wait for one",
+    labelNames: ["pool", "state"],
+    registers,
+    collect() {
+      for (const [pool, numbers] of Object.entries(pools()))
+        for (const state of ["total", "idle", "waiting"] as const)
+          connections.set({ pool, state }, numbers[state]);
+    },
+  });
+  const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
+  return {
+    count(request, response, next) {
+      const state = requestState(request);
+      const route = routes.has(request.path) ? request.path : "other";
+      const method = methods.has(request.method) ? request.method : "other";
+      response.once("close", () => {
+        requests.inc({ route, method, status: String(response.statusCode) });
+        durations.observe({ route }, Number(process.hrtime.bigint() - state.startedAt) / 1e9);
+        for (const code of state.errorCodes) errors.inc({ code });
+      });
+      next();
+    },
+    async page(_request, response) {
+      response.setHeader("Content-Type", registry.contentType);
+      response.end(await registry.metrics());
+    },
+  };
+}

@@ -1,0 +1,12 @@
+import type { RequestHandler } from "express";
+import { CodedError } from "../errors.ts";
+
+/** Refuses every other method with 405 and an `Allow` header that lists these. */
+export function onlyMethods(...methods: string[]): RequestHandler {
+  const allow = methods.join(", ");
+  return (request, response, next) => {
+    if (methods.includes(request.method)) return next();
+    response.setHeader("Allow", allow);
+    next(new CodedError("BAD_USER_INPUT", `This address takes ${allow} only.`, {}, { status: 405 }));
+  };
+}

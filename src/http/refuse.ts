@@ -1,0 +1,41 @@
+import type { ErrorRequestHandler, RequestHandler } from "express";
+import { CodedError, errorBody } from "../errors.ts";
+import { requestState } from "./requestState.ts";
+import { retryAfter } from "./retryAfter.ts";
+import { describeForLog, toCodedError } from "./toCodedError.ts";
+
+/** Unknown addresses. */
+export const notFound: RequestHandler = (_request, _response, next) => {
+  next(new CodedError("NOT_FOUND", "There is nothing at this address. Operations go to POST /graphql."));
+};
+
+/** Errors of the HTTP layer itself, such as a path that cannot be decoded, carry a status of the caller's kind. */
+function transportError(error: unknown): CodedError | undefined {
+  const status = (error as { status?: unknown } | null)?.status;
+  if (error instanceof CodedError || typeof status !== "number" || status < 400 || status > 499)
+    return undefined;
+  return new CodedError(
+    "BAD_USER_INPUT",
+    "The request could not be understood.",
+    {},
+    { status, cause: error },
+  );
+}
+
+/** The one place that writes a refusal: JSON with a code, whatever went wrong and wherever. */
+export const refuse: ErrorRequestHandler = (error, request, response, _next) => {
+  const state = requestState(request);
+  const coded =
+    transportError(error) ?? toCodedError(error, state.constraintMessages, Boolean(state.claims?.userId));
+  state.errorCodes.add(coded.code);
+  if (coded.code === "INTERNAL")
+    state.log.error({ err: describeForLog(coded.cause ?? coded) }, "request failed");
+  if (response.headersSent) return void response.destroy();
+  if (coded.status === 401) {
+    const failed = request.headers.authorization === undefined ? "" : ', error="invalid_token"';
+    response.setHeader("WWW-Authenticate", `Bearer realm="plat"${failed}`);
+  }
+  retryAfter(response, coded);
+  response.removeHeader("Content-Encoding");
+  response.status(coded.status).json(errorBody(coded, state.id));
+};

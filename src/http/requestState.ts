@@ -1,0 +1,50 @@
+import type { IncomingMessage } from "node:http";
+import type { Logger } from "pino";
+import type { ConstraintMessages } from "../database/constraintMessages.ts";
+
+/** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
+export interface Claims {
+  readonly userId: string | null;
+}
+
+/** What the middlewares learn about one request on its way, for its answer, its log line and the GraphQL layer. */
+export interface RequestState {
+  readonly id: string;
+  readonly log: Logger;
+  /** Nanoseconds of the monotonic clock. */
+  readonly startedAt: bigint;
+  readonly constraintMessages: ConstraintMessages;
+  /** Whether this viewer may introspect. */
+  schemaIsOpen: boolean;
+  claims: Claims | undefined;
+  operationName: string | undefined;
+  operationType: string | undefined;
+  readonly errorCodes: Set<string>;
+}
+
+const states = new WeakMap<IncomingMessage, RequestState>();
+
+/** Attaches the state; done once, by the first middleware. */
+export function beginRequest(request: IncomingMessage, state: RequestState): void {
+  states.set(request, state);
+}
+
+/**
+ * The state of a request that came through this application.
+ * @throws when the request did not, which is a mistake in the assembly
+ */
+export function requestState(request: IncomingMessage): RequestState {
+  const state = states.get(request);
+  if (!state) throw new Error("The request id middleware has to come first.");
+  return state;
+}
+
+/** The claims that authentication has set; undefined before it, or when the request did not pass through it. */
+export function claimsOf(request: IncomingMessage): Claims | undefined {
+  return states.get(request)?.claims;
+}
+
+/** Like `requestState`, undefined for an operation that did not come over HTTP. */
+export function findRequestState(request: IncomingMessage | undefined): RequestState | undefined {
+  return request && states.get(request);
+}

@@ -1,0 +1,16 @@
+import type { RequestHandler } from "express";
+
+/**
+ * Headers of every answer. The policy forbids everything, since answers are data; the explorer page replaces it with
+ * its own. One year of HSTS, without the domain's other hosts, which are not ours to decide about.
+ */
+export const securityHeaders: RequestHandler = (request, response, next) => {
+  response.setHeader("Cache-Control", "no-store");
+  response.setHeader("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+  response.setHeader("Cross-Origin-Opener-Policy", "same-origin");
+  response.setHeader("Referrer-Policy", "no-referrer");
+  response.setHeader("X-Content-Type-Options", "nosniff");
+  response.setHeader("X-Frame-Options", "DENY");
+  if (request.secure) response.setHeader("Strict-Transport-Security", "max-age=31536000");
+  next();
+};

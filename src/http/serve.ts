@@ -1,0 +1,42 @@
+import type { RequestListener } from "node:http";
+import type { Config } from "../config.ts";
+import { loadCertificate } from "./certificate.ts";
+import { listen, type Listening } from "./listen.ts";
+
+const reloadEveryMs = 12 * 60 * 60 * 1000;
+
+/**
+ * Opens the configured address to the application. A certificate that was renewed, by us or by whoever provides
+ * the files, comes into use without a restart.
+ * @throws Error with a sentence for the user when the address or the certificate cannot be had.
+ */
+export async function serve(app: RequestListener, config: Config): Promise<Pick<Listening, "close">> {
+  const { host, port } = config;
+  const listening = await listen(app, { host, port, ...(await loadCertificate(config)) }).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw new Error(sentence(error, host, port), { cause: error });
+    },
+  );
+  const reload = setInterval(() => {
+    // Files that are just being replaced may not fit together; the next round finds them.
+    void loadCertificate(config)
+      .then(({ cert, key }) => listening.renew(cert, key))
+      .catch(() => undefined);
+  }, reloadEveryMs).unref();
+  return {
+    close: (graceMs) => {
+      clearInterval(reload);
+      return listening.close(graceMs);
+    },
+  };
+}
+
+function sentence(error: NodeJS.ErrnoException, host: string, port: number): string {
+  const sentences: Record<string, string> = {
+    EADDRINUSE: `Port ${port} on ${host} is taken by another program: stop it, or choose another with PORT.`,
+    EACCES: `Port ${port} is not allowed for this user: choose one above 1023 with PORT.`,
+    EADDRNOTAVAIL: `HOST ${host} is not an address of this machine.`,
+    ENOTFOUND: `HOST ${host} is not a known name.`,
+  };
+  return sentences[error.code ?? ""] ?? `Cannot listen on ${host}:${port}: ${error.message}`;
+}

@@ -1,0 +1,54 @@
+import { isSafeError } from "postgraphile/grafast";
+import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
+import { CodedError, internalError, isErrorCode } from "../errors.ts";
+
+/** The error itself, then what caused it, the outermost first; bounded, since a cause can be its own. */
+function* causes(error: unknown): Generator<unknown> {
+  for (let current = error, steps = 0; current != null && steps < 8; steps++) {
+    yield current;
+    const { originalError, cause } = current as { originalError?: unknown; cause?: unknown };
+    current = originalError ?? cause;
+  }
+}
+
+/** A generated update or delete that met no row says so in a plain error. */
+const noSuchRow = /^No values were (?:deleted|updated) in collection /;
+
+/** Errors that the planner means for the caller: its time-outs, bad cursors and the like. */
+function fromSafeError(error: Error & { extensions?: Record<string, unknown> }): CodedError {
+  const { code, statusCode: _, ...extensions } = error.extensions ?? {};
+  const fallback = /timeout exceeded|took too long/i.test(error.message)
+    ? "LIMIT_EXCEEDED"
+    : "BAD_USER_INPUT";
+  return new CodedError(isErrorCode(code) ? code : fallback, error.message, extensions, { cause: error });
+}
+
+/**
+ * What the caller is told about anything that was thrown: a coded error as it is, an error of the database by its
+ * SQLSTATE, everything else as INTERNAL with the original in `cause`.
+ */
+export function toCodedError(error: unknown, messages: ConstraintMessages, signedIn: boolean): CodedError {
+  for (const candidate of causes(error)) {
+    if (candidate instanceof CodedError) return candidate;
+    if (candidate instanceof Error && isSafeError(candidate)) return fromSafeError(candidate);
+    if (candidate instanceof Error && noSuchRow.test(candidate.message))
+      return new CodedError(
+        "NOT_FOUND",
+        "There is no such record, or you may not see it.",
+        {},
+        { cause: candidate },
+      );
+    if (isSqlError(candidate)) return fromSqlError(candidate, messages, signedIn);
+  }
+  return internalError(error);
+}
+
+/** What the log keeps of a failure: never PostgreSQL's DETAIL or parameters, which hold callers' values. */
+export function describeForLog(error: unknown): Record<string, unknown> {
+  const found = [...causes(error)].filter((cause) => !(cause instanceof CodedError));
+  const innermost = found.at(-1) as Partial<Error & Record<string, unknown>> | undefined;
+  if (typeof innermost?.message !== "string") return { message: String(error) };
+  const { name, message, stack, code, schema, table, constraint, routine } = innermost;
+  return { name, message, stack, code, schema, table, constraint, routine };
+}

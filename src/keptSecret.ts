@@ -1,0 +1,28 @@
+import { randomBytes } from "node:crypto";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/**
+ * A random secret that is made on first use and then kept, readable by its owner only.
+ * @returns 43 URL-safe characters (256 bits).
+ */
+export async function keptSecret(folder: string, name: string): Promise<string> {
+  const file = join(folder, name);
+  const fresh = join(folder, `.${name}.${process.pid}.${randomBytes(4).toString("hex")}`);
+  const known = await readFile(file, "utf8").catch(ignoreMissing);
+  if (known?.trim()) return known.trim();
+  try {
+    // A link appears whole or not at all, so that a crash leaves no empty secret and two starters agree on one.
+    await writeFile(fresh, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" });
+    await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await rm(fresh, { force: true });
+  }
+  return (await readFile(file, "utf8")).trim();
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+}

@@ -1,0 +1,30 @@
+import { GraphQLError, Lexer, Source, TokenKind } from "postgraphile/graphql";
+import { type QueryLimit, queryLimits } from "./queryLimits.ts";
+
+const opening = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);
+const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
+
+/**
+ * Reads a document's tokens, before the recursive parser does, as far as the limits go.
+ * @returns the limit it is over, undefined when it is within; a text that has no tokens is left to the parser's message
+ */
+export function scanTokens(query: string): QueryLimit | undefined {
+  // A token has at least one character, so a short document cannot be over either limit.
+  if (query.length <= queryLimits.nesting) return undefined;
+  if (query.length > queryLimits.characters) return "characters";
+  const lexer = new Lexer(new Source(query));
+  let nesting = 0;
+  try {
+    for (let tokens = 1; ; tokens++) {
+      const { kind } = lexer.advance();
+      if (kind === TokenKind.EOF) return undefined;
+      if (tokens > queryLimits.tokens) return "tokens";
+      if (opening.has(kind)) nesting++;
+      else if (closing.has(kind)) nesting--;
+      if (nesting > queryLimits.nesting) return "nesting";
+    }
+  } catch (error) {
+    if (error instanceof GraphQLError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Filters of lists. A column whose comment says @filter becomes a member of its table's filter, by its type:
+ *
+ *   enumeration, other id     a list, any of which matches       status: [LeadStatus!], assigneeIds: [ID!]
+ *   one id (name ends in Id)  the value                          organizationId: ID
+ *   text[]                    a list, any of which is contained  tags: [String!]
+ *   boolean, text             the value                          isAgent: Boolean
+ *   time, day, number         a range                            registeredAt: DateTimeRange
+ *
+ * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
+ * member whose condition is that function. Tables with deleted_at have includeDeleted.
+ */
+import type { GraphQLInputType } from "postgraphile/graphql";
+import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
+import { sql, type SQL } from "postgraphile/pg-sql2";
+import { CodedError } from "../errors.ts";
+import { baseCodec, camel, elementCodec, inputTypeOf } from "../plugins/codecs.ts";
+import type { AnyResource } from "../plugins/tables.ts";
+
+export interface FilterMember {
+  name: string;
+  description: string;
+  type(): GraphQLInputType;
+  /** The column it looks at, where it is a column's. */
+  column?: string;
+  /** The condition for rows of `alias`; `value` is the coerced input, never null. */
+  condition(alias: SQL, value: any): SQL;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const SLUG_IDS: Record<string, string> = { project_id: "projects", organization_id: "organizations" };
+
+/** Names of the range types by the base type of the column. */
+function rangeType(codec: PgCodec): "DateTimeRange" | "DateRange" | "DecimalRange" | "IntRange" | null {
+  const base = baseCodec(codec);
+  if (base === TYPES.timestamptz) return "DateTimeRange";
+  if (base === TYPES.date) return "DateRange";
+  if (base === TYPES.numeric) return "DecimalRange";
+  if (base === TYPES.int || base === TYPES.bigint) return "IntRange";
+  return null;
+}
+
+function isEnum(build: GraphileBuild.Build, codec: PgCodec): boolean {
+  const type = build.getGraphQLTypeByPgCodec(codec, "input");
+  return Boolean(type && build.graphql.isEnumType(type));
+}
+
+/** Values of an id member as SQL uuid[] ; slugs where the column has them. Refuses what is no id. */
+function ids(column: string, member: string, values: string[]): SQL {
+  const table = SLUG_IDS[column];
+  if (table) {
+    return sql`array(select app_hidden.record_id(${sql.literal(table)}, i.id, ${sql.literal(member)}) from unnest(${sql.value(values)}::text[]) i (id))`;
+  }
+  if (!values.every((value) => UUID.test(value))) {
+    throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", { field: member });
+  }
+  return sql`${sql.value(values)}::uuid[]`;
+}
+
+function columnMember(build: GraphileBuild.Build, codec: PgCodec, column: string, attribute: PgCodecAttribute, given: unknown): FilterMember {
+  const { GraphQLList, GraphQLNonNull } = build.graphql;
+  const type = attribute.codec;
+  const element = elementCodec(type);
+  const isId = baseCodec(type) === TYPES.uuid;
+  const name = typeof given === "string" && given !== "" ? given : isId ? `${camel(column)}s` : camel(column);
+  const describe = (text: string) => `${attribute.description ?? camel(column)} ${text}`;
+  const at = (alias: SQL) => sql`${alias}.${sql.identifier(column)}`;
+  if (isId && name.endsWith("Id")) {
+    return {
+      name,
+      column,
+      description: describe("This one only."),
+      type: () => build.graphql.GraphQLID,
+      condition: (alias, value) => sql`${at(alias)} = any (${ids(column, name, [value])})`,
+    };
+  }
+  if (isId || isEnum(build, type)) {
+    return {
+      name,
+      column,
+      description: describe("Any of these."),
+      type: () => new GraphQLList(new GraphQLNonNull(inputTypeOf(build, type))),
+      condition: (alias, value) =>
+        isId ? sql`${at(alias)} = any (${ids(column, name, value)})` : sql`${at(alias)} = any (${sql.value(value)}::text[])`,
+    };
+  }
+  if (element) {
+    return {
+      name,
+      column,
+      description: describe("At least one of these."),
+      type: () => inputTypeOf(build, type),
+      condition: (alias, value) => sql`${at(alias)}::text[] && ${sql.value(value)}::text[]`,
+    };
+  }
+  const range = rangeType(type);
+  if (range) {
+    const [low, high] = range === "DateTimeRange" || range === "DateRange" ? ["from", "to"] : ["min", "max"];
+    const sqlType = baseCodec(type).sqlType;
+    return {
+      name,
+      column,
+      description: describe(range === "DateTimeRange" ? "From (included) to (excluded)." : "Both ends included."),
+      type: () => build.getInputTypeByName(range),
+      condition(alias, value) {
+        const parts: SQL[] = [];
+        if (value[low!] != null) parts.push(sql`${at(alias)} >= ${sql.value(value[low!])}::${sqlType}`);
+        if (value[high!] != null) {
+          const operator = range === "DateTimeRange" ? sql`<` : sql`<=`;
+          parts.push(sql`${at(alias)} ${operator} ${sql.value(value[high!])}::${sqlType}`);
+        }
+        return parts.length === 0 ? sql`true` : sql.join(parts, " and ");
+      },
+    };
+  }
+  return {
+    name,
+    column,
+    description: describe("This value only."),
+    type: () => inputTypeOf(build, type),
+    condition: (alias, value) => sql`${at(alias)} = ${sql.value(value)}::${type.sqlType}`,
+  };
+}
+
+function functionMember(build: GraphileBuild.Build, resource: AnyResource, name: string): FilterMember {
+  const parameter = resource.parameters![1]!;
+  const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
+  return {
+    name,
+    description: resource.description ?? name,
+    type: () => inputTypeOf(build, parameter.codec),
+    condition(alias, value) {
+      return sql`${sql.identifier(schemaName, functionName)}(${alias}, ${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType})`;
+    },
+  };
+}
+
+const cache = new WeakMap<object, Map<PgCodec, FilterMember[]>>();
+
+/** The members of the filter of a table; includeDeleted is not among them. */
+export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): FilterMember[] {
+  let known = cache.get(build.input);
+  if (!known) cache.set(build.input, (known = new Map()));
+  let members = known.get(codec);
+  if (!members) {
+    members = [];
+    for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, PgCodecAttribute][]) {
+      const tag = attribute.extensions?.tags?.filter;
+      if (tag) members.push(columnMember(build, codec, column, attribute, tag));
+    }
+    for (const resource of Object.values(build.pgResources) as AnyResource[]) {
+      const tag = resource.extensions?.tags?.filter;
+      if (typeof tag === "string" && resource.parameters?.length === 2 && resource.parameters[0]!.codec === codec) {
+        members.push(functionMember(build, resource, tag));
+      }
+    }
+    known.set(codec, members);
+  }
+  return members;
+}
+
+/** Name of the filter type of a table, such as LeadsFilter. */
+export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
+  return `${build.inflection.pluralize(build.inflection.tableType(codec))}Filter`;
+}
+
+/** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */
+export function conditions(members: FilterMember[], filter: Record<string, unknown> | null | undefined, alias: SQL): SQL[] {
+  const result: SQL[] = [];
+  for (const member of members) {
+    const value = filter?.[member.name];
+    if (value !== undefined && value !== null) result.push(member.condition(alias, value));
+  }
+  return result;
+}

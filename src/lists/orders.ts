@@ -1,0 +1,65 @@
+/**
+ * Orders of lists. `orderBy` offers the columns that an index holds, ascending and descending; `@defaultOrder` in the
+ * comment of the table is the order without it; `@sort NAME column direction` are the values of the argument `sort`.
+ * Every order ends in id, so that it is total.
+ */
+import type { PgCodec } from "postgraphile/@dataplan/pg";
+import { sql, type SQL } from "postgraphile/pg-sql2";
+import { tagTexts } from "../plugins/codecs.ts";
+import type { AnyResource } from "../plugins/tables.ts";
+
+export interface OrderSpec {
+  column: string;
+  direction: "asc" | "desc";
+}
+
+/** `registered_at desc, id` → specs; throws on anything else. */
+export function parseOrder(text: string): OrderSpec[] {
+  return text.split(",").map((part) => {
+    const match = /^\s*([a-z_]+)(?:\s+(asc|desc))?\s*$/.exec(part);
+    if (!match) throw new Error(`No order: ${text}`);
+    return { column: match[1]!, direction: (match[2] as "asc" | "desc" | undefined) ?? "asc" };
+  });
+}
+
+/** Adds id where it is missing, in the direction of the last column. */
+export function total(order: OrderSpec[]): OrderSpec[] {
+  if (order.some((spec) => spec.column === "id")) return order;
+  return [...order, { column: "id", direction: order.at(-1)?.direction ?? "desc" }];
+}
+
+/** The order without orderBy: the table's @defaultOrder, else newest first. */
+export function defaultOrder(resource: AnyResource): OrderSpec[] {
+  const [text] = tagTexts(resource.extensions?.tags as any, "defaultOrder");
+  return total(text ? parseOrder(text) : [{ column: "id", direction: "desc" }]);
+}
+
+/** The values of `sort`: name → order. */
+export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
+  return new Map(
+    tagTexts(resource.extensions?.tags as any, "sort").map((text): [string, OrderSpec[]] => {
+      const [name, ...rest] = text.split(/\s+/);
+      return [name!, total(parseOrder(rest.join(" ")))];
+    }),
+  );
+}
+
+/** Columns that orderBy offers. */
+export function orderColumns(build: GraphileBuild.Build, codec: PgCodec): string[] {
+  return Object.entries(codec.attributes ?? {})
+    .filter(
+      ([name, attribute]: [string, any]) =>
+        attribute.extensions?.isIndexed &&
+        (name === "id" || attribute.codec.name !== "uuid") &&
+        build.behavior.pgCodecAttributeMatches([codec as any, name], "attribute:orderBy" as any),
+    )
+    .map(([name]) => name);
+}
+
+/** ORDER BY list for rows of `alias`. */
+export function orderSql(order: OrderSpec[], alias: SQL): SQL {
+  return sql.join(
+    order.map((spec) => sql`${alias}.${sql.identifier(spec.column)} ${spec.direction === "desc" ? sql`desc` : sql`asc`}`),
+    ", ",
+  );
+}

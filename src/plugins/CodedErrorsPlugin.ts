@@ -1,0 +1,87 @@
+import type { execute } from "postgraphile/grafast";
+import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import { internalMessage, isErrorCode } from "../errors.ts";
+import { executionError, validationError } from "../http/graphqlErrors.ts";
+import { findRequestState } from "../http/requestState.ts";
+
+/**
+ * The last net: what reaches grafserv's own mask without a code of ours is masked.
+ * It knows no request; the id is added when the answer is written.
+ */
+export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedError {
+  if (isErrorCode(error.extensions?.code)) return error;
+  return new GraphQLError(internalMessage, {
+    path: error.path,
+    nodes: error.nodes,
+    extensions: { code: "INTERNAL" },
+  });
+}
+
+/** What the context function threw, by the arguments it was to complete. */
+const failures = new WeakMap<object, GraphQLError>();
+
+/**
+ * Gives every error of an operation its code and request id and hides what is ours. grafserv's `maskError` learns
+ * nothing of the request, so this wraps parsing, validation, the context function and execution, request by request.
+ */
+export const CodedErrorsPlugin: GraphileConfig.Plugin = {
+  name: "CodedErrorsPlugin",
+  description: "Coded, masked errors with the request id",
+  after: ["QueryLimitsPlugin", "SchemaPrivacyPlugin"],
+  grafserv: {
+    middleware: {
+      setPreset: {
+        after: ["QueryLimitsPlugin", "SchemaPrivacyPlugin"],
+        callback(next, event) {
+          const inner = event.getExecutionConfig;
+          event.getExecutionConfig = async function (requestContext) {
+            const state = findRequestState(requestContext.expressv4?.req);
+            const config = await inner.call(this, requestContext);
+            return {
+              ...config,
+              parseAndValidate(query) {
+                const result = config.parseAndValidate(query);
+                if (!result.errors) return result;
+                return { errors: result.errors.map((error) => validationError(error, state)) };
+              },
+              execute: (async (args: Parameters<typeof execute>[0]) => {
+                const failure = failures.get(args);
+                if (failure) return { errors: [failure] };
+                const operation = getOperationAST(args.document, args.operationName);
+                if (state) {
+                  state.operationName = operation?.name?.value;
+                  state.operationType = operation?.operation;
+                }
+                const result = await config.execute(args);
+                if (Symbol.asyncIterator in result || !result.errors) return result;
+                const response = requestContext.expressv4?.res;
+                return {
+                  ...result,
+                  errors: result.errors.map((error) => executionError(error, state, response)),
+                };
+              }) as typeof config.execute,
+            };
+          };
+          return next();
+        },
+      },
+    },
+  },
+  grafast: {
+    middleware: {
+      // The preset's context function runs in here; what it throws would otherwise go out as it is.
+      async prepareArgs(next, event) {
+        try {
+          return await next();
+        } catch (error) {
+          const { expressv4 } = event.args.requestContext ?? {};
+          const state = findRequestState(expressv4?.req);
+          const coded = executionError(error, state, expressv4?.res);
+          // Throwing goes on to a handler that prints the error and keeps its message only, so execution answers it.
+          failures.set(event.args, coded);
+          return event.args;
+        }
+      },
+    },
+  },
+};

@@ -1,0 +1,70 @@
+/**
+ * Nullability of outputs: elements of array columns are never null, and @notNull on a function makes its field so.
+ * Descriptions that every table shares are written here once.
+ */
+import type { GraphQLOutputType } from "postgraphile/graphql";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      OutputShapesPlugin: true;
+    }
+  }
+}
+
+/** Columns that every record has. */
+const shared: Record<string, string> = {
+  id: "The id; sorts by time of creation.",
+  insertedAt: "When it was created.",
+  updatedAt: "When it was last changed.",
+  version: "Grows with every change; give it back as expectedVersion to refuse a lost update.",
+  deletedAt: "When it was deleted; only seen with includeDeleted.",
+  organizationId: "The id of its organization.",
+  projectId: "The id of its project.",
+  userId: "The id of the user.",
+  nodes: "The records of this page.",
+  edges: "The records of this page with their cursors.",
+  cursor: "The place in the list, for after and before.",
+  node: "The record.",
+  pageInfo: "Where this page begins and ends.",
+  totalCount: "How many records match in all.",
+  aggregates: "Sums, averages, extremes and counts of all that match.",
+  groupedAggregates: "The same, by group.",
+  keys: "The values that this group has in common.",
+};
+
+export const OutputShapesPlugin: GraphileConfig.Plugin = {
+  name: "OutputShapesPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field: {
+        after: ["PgAttributes"],
+        callback(field, build, context) {
+          const { GraphQLList, GraphQLNonNull, isListType, isNonNullType } = build.graphql;
+          let type = field.type as GraphQLOutputType;
+          const required = isNonNullType(type);
+          const inner = required ? (type as any).ofType : type;
+          if (isListType(inner) && !isNonNullType(inner.ofType)) {
+            const list = new GraphQLList(new GraphQLNonNull(inner.ofType as any));
+            type = required ? new GraphQLNonNull(list) : list;
+          }
+          const { fieldName } = context.scope;
+          let description = field.description;
+          if (!description || /^Reads (and enables pagination|a set|through)/.test(description)) {
+            description = shared[fieldName] ?? description ?? (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
+          }
+          return { ...field, type, description };
+        },
+      },
+      GraphQLInputObjectType_fields_field(field, _build, context) {
+        const { fieldName } = context.scope;
+        return field.description ? field : { ...field, description: shared[fieldName] ?? `The ${words(fieldName)}.` };
+      },
+    },
+  },
+};
+
+function words(name: string): string {
+  return name.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`).trim();
+}

@@ -1,0 +1,116 @@
+/**
+ * Scalars come from PostgreSQL types. A domain whose comment says `@scalar Name` is the scalar Name; uuid is ID; a
+ * timestamptz leaves as RFC 3339 in UTC with Z; numeric leaves as a string, so that no digit is lost.
+ */
+import { GraphQLError, Kind, type ValueNode } from "postgraphile/graphql";
+import type { PgCodec } from "postgraphile/@dataplan/pg";
+
+/** `2026-11-21 12:00:00.123+00` or `2026-11-21T12:00:00.123+00:00` → `2026-11-21T12:00:00.123Z`. */
+export function toRfc3339(value: unknown): string {
+  return String(value)
+    .replace(" ", "T")
+    .replace(/\+00(:?00)?$/, "Z");
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/i;
+const DATE = /^\d{4}-\d\d-\d\d$/;
+const DECIMAL = /^[+-]?\d{1,30}(\.\d{1,20})?$/;
+
+function refuse(sentence: string): never {
+  throw new GraphQLError(sentence, { extensions: { code: "BAD_USER_INPUT" } });
+}
+
+function literal(node: ValueNode): unknown {
+  switch (node.kind) {
+    case Kind.STRING:
+    case Kind.BOOLEAN:
+      return node.value;
+    case Kind.INT:
+    case Kind.FLOAT:
+      return node.value;
+    default:
+      return undefined;
+  }
+}
+
+/** Parser and description of the scalars that more than text stands behind. */
+const scalars: Record<string, { description: string; parse(value: unknown): string; serialize?(value: unknown): unknown }> = {
+  DateTime: {
+    description: "A point in time by RFC 3339, such as 2026-11-21T12:00:00Z; always given out in UTC.",
+    parse: (value) =>
+      typeof value === "string" && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
+        ? value
+        : refuse("This is no point in time; give one by RFC 3339, such as 2026-11-21T12:00:00Z."),
+    serialize: toRfc3339,
+  },
+  Date: {
+    description: "A day by ISO 8601, such as 2026-11-21.",
+    parse: (value) =>
+      typeof value === "string" && DATE.test(value) && new Date(`${value}T00:00:00Z`).toJSON()?.startsWith(value)
+        ? value
+        : refuse("This is no day; give one by ISO 8601, such as 2026-11-21."),
+  },
+  Decimal: {
+    description: "An exact decimal number: given out as a string such as \"425000.00\", taken as a string or a number.",
+    parse: (value) => {
+      const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
+      return DECIMAL.test(text) ? text : refuse('This is no decimal number; give one such as "425000.00".');
+    },
+    serialize: String,
+  },
+};
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      ScalarsPlugin: true;
+    }
+  }
+}
+
+export const ScalarsPlugin: GraphileConfig.Plugin = {
+  name: "ScalarsPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      init: {
+        before: ["PgCodecs", "PgCodecsPlugin"],
+        callback(_, build) {
+          build.setGraphQLTypeForPgCodec(build.dataplanPg.TYPES.uuid, ["input", "output"], "ID");
+          const registered = new Set<string>();
+          for (const codec of Object.values(build.pgCodecs) as PgCodec[]) {
+            const name = codec.extensions?.tags?.scalar;
+            if (typeof name !== "string" || !codec.domainOfCodec) continue;
+            if (!registered.has(name)) {
+              registered.add(name);
+              build.registerScalarType(
+                name,
+                {},
+                () => ({
+                  description: codec.description ?? name,
+                  serialize: String,
+                  parseValue: (value) => (typeof value === "string" ? value : refuse(`${name} is given as a string.`)),
+                  parseLiteral: (node) => (node.kind === Kind.STRING ? node.value : refuse(`${name} is given as a string.`)),
+                }),
+                `ScalarsPlugin: domain ${codec.name}`,
+              );
+            }
+            build.setGraphQLTypeForPgCodec(codec, ["input", "output"], name);
+          }
+          return _;
+        },
+      },
+      GraphQLScalarType(config) {
+        const own = scalars[config.name];
+        if (!own) return config;
+        return {
+          ...config,
+          description: own.description,
+          serialize: own.serialize ?? config.serialize,
+          parseValue: own.parse,
+          parseLiteral: (node) => own.parse(literal(node)),
+        };
+      },
+    },
+  },
+};

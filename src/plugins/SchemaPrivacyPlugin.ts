@@ -1,0 +1,58 @@
+import { type DocumentNode, GraphQLError, Kind, visit, BREAK } from "postgraphile/graphql";
+import { withoutSuggestion } from "../http/graphqlErrors.ts";
+import { findRequestState } from "../http/requestState.ts";
+
+const known = new WeakMap<DocumentNode, boolean>();
+
+/** Whether a document asks for the schema anywhere; remembered, since documents are cached. */
+function asksForSchema(document: DocumentNode): boolean {
+  let found = known.get(document);
+  if (found !== undefined) return found;
+  found = false;
+  visit(document, {
+    [Kind.FIELD](node) {
+      if (node.name.value !== "__schema" && node.name.value !== "__type") return undefined;
+      found = true;
+      return BREAK;
+    },
+  });
+  known.set(document, found);
+  return found;
+}
+
+const refusal = () =>
+  new GraphQLError("Introspection is open to signed-in viewers only. Send a token.", {
+    extensions: { code: "UNAUTHENTICATED" },
+  });
+
+const guarded = (error: GraphQLError) => new GraphQLError(withoutSuggestion(error.message), error);
+
+/**
+ * Keeps the schema to signed-in viewers in production: no introspection, and no suggestions in validation messages.
+ * It looks at the result of validation, which is shared by all viewers through a cache, and therefore is no rule.
+ */
+export const SchemaPrivacyPlugin: GraphileConfig.Plugin = {
+  name: "SchemaPrivacyPlugin",
+  description: "Introspection for signed-in viewers, and for everybody outside production",
+  grafserv: {
+    middleware: {
+      setPreset(next, event) {
+        const inner = event.getExecutionConfig;
+        event.getExecutionConfig = async function (requestContext) {
+          const config = await inner.call(this, requestContext);
+          const state = findRequestState(requestContext.expressv4?.req);
+          if (!state || state.schemaIsOpen) return config;
+          return {
+            ...config,
+            parseAndValidate(query) {
+              const result = config.parseAndValidate(query);
+              if (result.errors) return { errors: result.errors.map(guarded) };
+              return asksForSchema(result.document) ? { errors: [refusal()] } : result;
+            },
+          };
+        };
+        return next();
+      },
+    },
+  },
+};

@@ -1,0 +1,55 @@
+/** What several plugins ask of PostgreSQL types: their GraphQL input type, and the names of their members. */
+import type { GraphQLInputType } from "postgraphile/graphql";
+import type { PgCodec, PgCodecAttribute } from "postgraphile/@dataplan/pg";
+
+/** A domain says what its base type is; look through it. */
+export function baseCodec(codec: PgCodec): PgCodec {
+  return codec.domainOfCodec ? baseCodec(codec.domainOfCodec) : codec;
+}
+
+/** The codec of the elements of an array type, also behind a domain; null for anything else. */
+export function elementCodec(codec: PgCodec): PgCodec | null {
+  return codec.arrayOfCodec ?? (codec.domainOfCodec ? elementCodec(codec.domainOfCodec) : null);
+}
+
+/** The GraphQL type that takes values of the codec; elements of lists are never null. Throws when there is none. */
+export function inputTypeOf(build: GraphileBuild.Build, codec: PgCodec): GraphQLInputType {
+  const { GraphQLList, GraphQLNonNull } = build.graphql;
+  const element = elementCodec(codec);
+  if (element) return new GraphQLList(new GraphQLNonNull(inputTypeOf(build, element)));
+  const type = build.getGraphQLTypeByPgCodec(codec, "input");
+  if (!type || !build.graphql.isInputType(type)) throw new Error(`No input type for ${codec.name}`);
+  return type;
+}
+
+/** `project_id` → `projectId`. */
+export function camel(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** `projectId` → `project_id`. */
+export function snake(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** A GraphQL input value with the member names of the database: those of composite types become column names. */
+export function toDatabaseNames(codec: PgCodec | undefined, value: unknown): unknown {
+  if (value === null || value === undefined || !codec) return value;
+  const element = elementCodec(codec);
+  if (element) return Array.isArray(value) ? value.map((item) => toDatabaseNames(element, item)) : value;
+  const attributes = codec.attributes as Record<string, PgCodecAttribute> | undefined;
+  if (!attributes) return value;
+  const result: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value as Record<string, unknown>)) {
+    const name = attributes[key] ? key : snake(key);
+    result[name] = toDatabaseNames(attributes[name]?.codec, member);
+  }
+  return result;
+}
+
+/** The text of a smart tag that may stand once or several times in a comment. */
+export function tagTexts(tags: Record<string, unknown> | undefined, name: string): string[] {
+  const value = tags?.[name];
+  if (value === undefined || value === null) return [];
+  return (Array.isArray(value) ? value : [value]).map((text) => (text === true ? "" : String(text)));
+}

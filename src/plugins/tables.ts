@@ -1,0 +1,21 @@
+/** The tables that hold records, as several plugins look at them. */
+import type { PgResource } from "postgraphile/@dataplan/pg";
+
+export type AnyResource = PgResource<any, any, any, any, any>;
+
+/** Tables of app_public with a primary key `id` that the API may read. */
+export function recordTables(build: GraphileBuild.Build): AnyResource[] {
+  return (Object.values(build.pgResources) as AnyResource[]).filter(
+    (resource) =>
+      !resource.parameters &&
+      !resource.isVirtual &&
+      Boolean(resource.codec.attributes?.id) &&
+      resource.extensions?.pg?.schemaName === "app_public" &&
+      build.behavior.pgResourceMatches(resource, "resource:select" as any),
+  );
+}
+
+/** `sql.identifier` parts of a table. */
+export function tableName(resource: AnyResource): [string, string] {
+  return [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
+}

@@ -1,0 +1,43 @@
+/** Answers whether one part works; throwing counts as no. */
+export type Check = () => boolean | Promise<boolean>;
+
+export interface Report {
+  ready: boolean;
+  checks: Record<string, boolean>;
+}
+
+/** Whether the process can do its work: each part adds its own check, and a shutdown turns all of it off. */
+export class Readiness {
+  #checks = new Map<string, Check>();
+  #stopping = false;
+
+  add(name: string, check: Check): void {
+    this.#checks.set(name, check);
+  }
+
+  /** From now on not ready, so that load balancers send nobody here any more. */
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  /** @param withinMs after which a check that has not answered counts as failed. */
+  async report(withinMs = 2000): Promise<Report> {
+    const entries = [...this.#checks].map(
+      async ([name, check]) => [name, await passes(check, withinMs)] as const,
+    );
+    const checks = Object.fromEntries(await Promise.all(entries));
+    return { ready: !this.#stopping && Object.values(checks).every(Boolean), checks };
+  }
+}
+
+async function passes(check: Check, withinMs: number): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(late.resolve, withinMs, false);
+  try {
+    return await Promise.race([check(), late.promise]);
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,79 @@
+import { decideAddress } from "./address.ts";
+import { loadJwtKeys } from "./auth/keys.ts";
+import { announce } from "./banner.ts";
+import { ConfigError, loadConfig } from "./config.ts";
+import { prepareDataDir } from "./dataDir.ts";
+import { migrate } from "./database/migrate.ts";
+import { openDatabase, requireMigrated } from "./database/open.ts";
+import { startGraphql } from "./graphql.ts";
+import { createApp } from "./http/app.ts";
+import { healthz, readyz } from "./http/health.ts";
+import { serve } from "./http/serve.ts";
+import { createLog } from "./log.ts";
+import { Readiness } from "./readiness.ts";
+import { orderedShutdown } from "./shutdown.ts";
+import { startWorker } from "./worker.ts";
+
+const requestsFinishWithinMs = 10_000;
+
+/** The way through the house, in reading order. What is added to `shutdown` last is stopped first. */
+async function main(): Promise<void> {
+  const config = await decideAddress(loadConfig(process.env, process.argv.slice(2)));
+  const log = createLog(config.logLevel);
+  const shutdown = orderedShutdown(log);
+  const readiness = new Readiness();
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, "An unexpected failure.");
+    void shutdown.begin("failure", 1);
+  });
+
+  try {
+    prepareDataDir(config.dataDir);
+    const database = await openDatabase(config, log);
+    shutdown.add("database", database.end);
+    void database.exited.then(() => shutdown.begin("the embedded database ended", 1));
+
+    if (config.mode === "all" || config.mode === "migrate")
+      await migrate(database.ownerUrl, { authenticatorUrl: database.authenticatorUrl, logger: log });
+    if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
+    await requireMigrated(database);
+    readiness.add("migrated", async () => (await database.missing()).length === 0);
+
+    if (config.mode === "all" || config.mode === "worker") {
+      const worker = await startWorker({
+        connectionString: database.ownerUrl,
+        concurrency: config.workerConcurrency,
+        log,
+      });
+      shutdown.add("worker", worker.stop);
+      readiness.add("worker", worker.isRunning);
+    }
+
+    if (config.mode === "all" || config.mode === "api") {
+      const jwtKeys = await loadJwtKeys(config);
+      const graphql = await startGraphql({ config, database, jwtKeys, log });
+      shutdown.add("GraphQL", graphql.release);
+      readiness.add("database", graphql.isReachable);
+
+      const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
+      const app = createApp({ config, log, pages, ...graphql.transport });
+      const listener = await serve(app, config);
+      shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
+    }
+
+    shutdown.add("readiness", () => readiness.stop());
+    announce(config, log);
+  } catch (error) {
+    log.debug({ err: error }, "The start failed.");
+    console.error((error as Error).message);
+    await shutdown.begin("the start failed", 1);
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof ConfigError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,241 @@
+import { BlockList, isIP } from "node:net";
+import { resolve } from "node:path";
+
+/** One key for signing login tokens. The first of a list signs, all of them verify. */
+export interface JwtKey {
+  kid: string;
+  secret: string;
+}
+
+/** What a parser throws: the rest of the sentence that starts with the setting's name. */
+class Refusal extends Error {}
+
+interface Setting<T> {
+  /** As it would be written in the environment; undefined where the default depends on other settings. */
+  default?: string;
+  /** How the default is described in the documentation, when it is not a plain value. */
+  defaultText?: string;
+  description: string;
+  parse(text: string): T;
+}
+
+const setting = <T>(value: Setting<T>): Setting<T> => value;
+
+function whole(min: number, max: number) {
+  return (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new Refusal(`must be a whole number from ${min} to ${max}`);
+    return value;
+  };
+}
+
+function oneOf<const T extends string>(...values: T[]) {
+  return (text: string): T => {
+    const found = values.find((value) => value === text.toLowerCase());
+    if (found === undefined) throw new Refusal(`must be one of ${values.join(", ")}`);
+    return found;
+  };
+}
+
+function flag(text: string): boolean {
+  if (["1", "on", "true"].includes(text.toLowerCase())) return true;
+  if (["0", "off", "false"].includes(text.toLowerCase())) return false;
+  throw new Refusal("must be 1 (on) or 0 (off)");
+}
+
+function urlOf(...protocols: string[]) {
+  return (text: string): string => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (!url || !protocols.includes(url.protocol))
+      throw new Refusal(`must be an address that starts with ${protocols.map((p) => `${p}//`).join(" or ")}`);
+    return text;
+  };
+}
+
+function databaseUrl(text: string): string {
+  urlOf("postgres:", "postgresql:")(text);
+  if (new URL(text).pathname.length < 2)
+    throw new Refusal("must name a database, as in postgres://host/name");
+  return text;
+}
+
+function baseUrl(text: string): string {
+  const url = new URL(urlOf("https:")(text));
+  if (url.search || url.hash || url.username)
+    throw new Refusal("must be an origin with an optional path, nothing else");
+  return url.href.replace(/\/+$/, "");
+}
+
+function host(text: string): string {
+  if (!isIP(text) && !/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text))
+    throw new Refusal("must be an IP address or a host name");
+  return text;
+}
+
+const proxyGroups = ["loopback", "linklocal", "uniquelocal"];
+
+/** The forms express knows, but not `true`, which would let every caller choose its own address. */
+function trustProxy(text: string): string[] | number | false {
+  if (/^(off|false|0)$/i.test(text)) return false;
+  if (/^\d+$/.test(text)) return whole(1, 10)(text);
+  const entries = text.split(",").map((entry) => entry.trim());
+  for (const entry of entries) {
+    if (proxyGroups.includes(entry) || isIP(entry)) continue;
+    const [address = "", bits = ""] = entry.split("/");
+    try {
+      if (!/^\d+$/.test(bits)) throw new Error("no prefix length");
+      new BlockList().addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
+    } catch {
+      throw new Refusal(
+        `must be a number of proxies or a list of addresses, networks (10.0.0.0/8) and ${proxyGroups.join(", ")}`,
+      );
+    }
+  }
+  return entries;
+}
+
+function jwtKeys(text: string): JwtKey[] {
+  const keys = text.split(",").map((entry) => {
+    const colon = entry.indexOf(":");
+    return { kid: entry.slice(0, Math.max(colon, 0)).trim(), secret: entry.slice(colon + 1).trim() };
+  });
+  for (const { kid, secret } of keys) {
+    if (!/^[\w.-]{1,64}$/.test(kid))
+      throw new Refusal("must be a list of name:secret pairs, as in 2026a:secret,2025b:secret");
+    if (secret.length < 32) throw new Refusal(`has a secret of less than 32 characters (key ${kid})`);
+  }
+  if (new Set(keys.map(({ kid }) => kid)).size < keys.length)
+    throw new Refusal("has two keys of the same name");
+  return keys;
+}
+
+function mailAddress(text: string): string {
+  const address = /<([^<>]+)>$/.exec(text)?.[1] ?? text;
+  if (!/^[^\s@<>]+@[^\s@<>]+$/.test(address) || /[\r\n]/.test(text))
+    throw new Refusal("must be an e-mail address, with or without a name: Plat <sales@example.com>");
+  return text;
+}
+
+/** Every setting of the service, in the order in which the documentation lists them. */
+export const settings = {
+  PORT: setting({
+    default: "8443",
+    description: "Port of the HTTPS server; 0 takes any free one.",
+    parse: whole(0, 65535),
+  }),
+  HOST: setting({
+    default: "127.0.0.1",
+    description:
+      "Address to listen on. The default is reachable from this machine only; `0.0.0.0` or `::` opens it to others.",
+    parse: host,
+  }),
+  BASE_URL: setting({
+    defaultText: "`https://localhost:PORT`",
+    description: "The service's own address as its users see it, used in links.",
+    parse: baseUrl,
+  }),
+  DATA_DIR: setting({
+    default: "./.data",
+    description: "Folder of the embedded database, the TLS certificate, keys, files and outgoing mail.",
+    parse: (text) => resolve(text),
+  }),
+  DATABASE_URL: setting({
+    defaultText: "the embedded database",
+    description:
+      "Owner's connection to a PostgreSQL 18 database, which is then used instead of the embedded one.",
+    parse: databaseUrl,
+  }),
+  AUTHENTICATOR_URL: setting({
+    defaultText: "derived from DATABASE_URL",
+    description:
+      "Connection of the API itself, as a role that owns nothing. Needed when DATABASE_URL carries no password or a pooler stands between.",
+    parse: databaseUrl,
+  }),
+  DEMO: setting({
+    defaultText: "1 with the embedded database, 0 with DATABASE_URL",
+    description: "Load the demo organization into an empty database.",
+    parse: flag,
+  }),
+  TLS_CERT: setting({
+    defaultText: "self-signed, made on first start",
+    description: "File with the certificate chain (PEM); together with TLS_KEY.",
+    parse: (text) => resolve(text),
+  }),
+  TLS_KEY: setting({
+    defaultText: "with TLS_CERT",
+    description: "File with the private key (PEM).",
+    parse: (text) => resolve(text),
+  }),
+  TRUST_PROXY: setting({
+    default: "off",
+    description:
+      "Proxies whose `X-Forwarded-*` headers count: how many, or a list of addresses, networks, `loopback`.",
+    parse: trustProxy,
+  }),
+  JWT_KEYS: setting({
+    defaultText: "a random one, kept in DATA_DIR",
+    description:
+      "Keys of login tokens, `name:secret,name:secret`, 32 characters or more each. The first signs, all verify. Required in production with DATABASE_URL.",
+    parse: jwtKeys,
+  }),
+  SMTP_URL: setting({
+    defaultText: "mail is written to DATA_DIR/outbox",
+    description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",
+    parse: urlOf("smtp:", "smtps:"),
+  }),
+  MAIL_FROM: setting({
+    default: "Plat <no-reply@localhost>",
+    description: "Sender of all mail.",
+    parse: mailAddress,
+  }),
+  LOG_LEVEL: setting({
+    default: "info",
+    description: "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`.",
+    parse: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
+  }),
+  EXPLORER: setting({
+    defaultText: "on, off with NODE_ENV=production",
+    description: "Serve the explorer page at `/`.",
+    parse: flag,
+  }),
+  POOL_SIZE: setting({
+    default: "10",
+    description: "Database connections of the API in one process.",
+    parse: whole(2, 500),
+  }),
+  WORKER_CONCURRENCY: setting({
+    default: "5",
+    description: "Jobs that one process runs at a time.",
+    parse: whole(1, 100),
+  }),
+  NODE_ENV: setting({
+    defaultText: "`development`",
+    description: "`production` closes the explorer and introspection for strangers.",
+    parse: (text) => text,
+  }),
+};
+
+export type SettingName = keyof typeof settings;
+export type SettingValue<N extends SettingName> = ReturnType<(typeof settings)[N]["parse"]>;
+
+/**
+ * Reads one setting; an empty variable counts as absent.
+ * @returns the value, the parsed default, or undefined where there is none; a sentence in `problems` when it is refused.
+ */
+export function readSetting<N extends SettingName>(
+  name: N,
+  env: NodeJS.ProcessEnv,
+  problems: string[],
+): SettingValue<N> | undefined {
+  const { default: fallback, parse } = settings[name] as Setting<SettingValue<N>>;
+  const text = env[name]?.trim() || fallback;
+  if (text === undefined) return undefined;
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    problems.push(`${name} ${error.message}.`);
+    return undefined;
+  }
+}

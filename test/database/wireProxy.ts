@@ -1,0 +1,81 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** A TCP proxy in front of PostgreSQL that counts round trips and can make the way longer. */
+export interface WireProxy {
+  readonly port: number;
+  /** ReadyForQuery messages seen since the last call: one per round trip, plus one per connection made. */
+  takeRoundTrips(): number;
+  /** Cuts every connection, as a broken network does. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** Starts the proxy; `delay` milliseconds are added to each way. */
+export async function startWireProxy(targetPort: number, delay = 0): Promise<WireProxy> {
+  const sockets = new Set<Socket>();
+  let roundTrips = 0;
+  const server = createServer((client) => {
+    const upstream = connect(targetPort, "127.0.0.1");
+    const count = messageCounter("Z", () => (roundTrips += 1));
+    for (const socket of [client, upstream]) {
+      socket.setNoDelay(true);
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    forward(client, upstream, delay);
+    forward(upstream, client, delay, count);
+  });
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    takeRoundTrips() {
+      const seen = roundTrips;
+      roundTrips = 0;
+      return seen;
+    },
+    cut,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      cut();
+      await closed;
+    },
+  };
+}
+
+function forward(from: Socket, to: Socket, delay: number, see: (chunk: Buffer) => void = () => {}): void {
+  from.on("data", async (chunk: Buffer) => {
+    see(chunk);
+    if (delay > 0) await pause(delay);
+    to.write(chunk);
+  });
+}
+
+/** Walks through the server's messages (type byte, length, body) however they are cut into chunks. */
+function messageCounter(type: string, found: () => void): (chunk: Buffer) => void {
+  let rest = Buffer.alloc(0);
+  let skip = 0;
+  return (chunk) => {
+    if (skip >= chunk.length) {
+      skip -= chunk.length;
+      return;
+    }
+    rest = Buffer.concat([rest, chunk.subarray(skip)]);
+    skip = 0;
+    let at = 0;
+    while (rest.length - at >= 5) {
+      if (rest[at] === type.charCodeAt(0)) found();
+      at += 1 + rest.readUInt32BE(at + 1);
+    }
+    skip = Math.max(0, at - rest.length);
+    rest = rest.subarray(Math.min(at, rest.length));
+  };
+}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+async function ask(connectionString: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test("a clone is migrated and has the job runner", async () => {
+  const sql =
+    "select to_regprocedure('graphile_worker.add_job(text, json, text, timestamptz, int, text, int, text[], text)') is not null as worker, to_regclass('graphile_migrate.migrations') is not null as chapters";
+  expect(await ask(database.ownerUrl, sql)).toEqual([{ worker: true, chapters: true }]);
+});
+
+test("the authenticator can become a viewer and nobody else", async () => {
+  expect(await ask(database.authenticatorUrl, "select current_user::text as me")).toEqual([
+    { me: "plat_authenticator" },
+  ]);
+  for (const role of ["plat_user", "plat_anonymous"])
+    await expect(ask(database.authenticatorUrl, `set role ${role}`)).resolves.toEqual([]);
+  for (const role of ["plat_worker", "plat"])
+    await expect(ask(database.authenticatorUrl, `set role ${role}`)).rejects.toMatchObject({ code: "42501" });
+});
+
+test("a dropped clone is gone, whoever was connected", async () => {
+  const other = await createTestDatabase("empty");
+  const client = new Client({ connectionString: other.ownerUrl });
+  client.on("error", () => {});
+  await client.connect();
+  await other.drop();
+  await expect(ask(other.ownerUrl, "select 1")).rejects.toMatchObject({ code: "3D000" });
+  await client.end();
+});

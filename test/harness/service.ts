@@ -1,0 +1,147 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { chmod, mkdtemp, readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { removeDataDir } from "./globalTeardown.ts";
+
+export interface ServiceOptions {
+  env?: NodeJS.ProcessEnv;
+  args?: string[];
+  /** Whom to run as; this process's user when absent. */
+  user?: { uid: number; gid: number };
+  /** The clone to start; this one when absent. */
+  clone?: string;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Service extends AsyncDisposable {
+  pid: number;
+  baseUrl: string;
+  exit: Promise<Exit>;
+  /** Sends the signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Exit>;
+  /** Waits until the log has a line with that message. */
+  logged(message: string): Promise<string>;
+  /** GET, whatever the certificate. */
+  get(path: string): Promise<{ status: number; body: unknown }>;
+}
+
+const readyWithinMs = 50_000;
+const repository = resolve(import.meta.dirname, "../..");
+
+interface Run {
+  child: ChildProcess;
+  exit: Promise<Exit>;
+  output: { stdout: string; stderr: string };
+}
+
+/** Starts the whole service as users do and waits for its ready line. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { child, exit, output } = runService(options);
+  const logged = (message: string) =>
+    new Promise<string>((found) => {
+      const look = () => {
+        const line = output.stdout
+          .split("\n")
+          .find((text) => text.includes(`"msg":${JSON.stringify(message)}`));
+        if (line) found(line);
+      };
+      child.stdout?.on("data", look);
+      look();
+    });
+  const ready = logged("Plat is ready.").then((line) => (JSON.parse(line) as { address: string }).address);
+  const timer = setTimeout(() => child.kill("SIGKILL"), readyWithinMs);
+  const first = await Promise.race([ready, exit]);
+  clearTimeout(timer);
+  if (typeof first !== "string")
+    throw new Error(
+      `The service ended before it was ready (${first.code}): ${first.stderr}\n${first.stdout}`,
+    );
+  return {
+    pid: child.pid!,
+    baseUrl: first,
+    exit,
+    stop: (signal = "SIGTERM") => {
+      child.kill(signal);
+      return exit;
+    },
+    logged,
+    get: (path) => get(`${first}${path}`),
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGTERM");
+      await exit;
+    },
+  };
+}
+
+/** Runs the service to its end, for starts that are refused and for commands such as --migrate-only. */
+export function runToExit(options: ServiceOptions): Promise<Exit> {
+  return runService(options).exit;
+}
+
+function runService({ env = {}, args = [], user = undefined, clone = repository }: ServiceOptions): Run {
+  const child = spawn(process.execPath, ["src/server.ts", ...args], {
+    cwd: clone,
+    ...user,
+    stdio: ["ignore", "pipe", "pipe"],
+    // Nothing of the surrounding shell's settings.
+    env: { PATH: process.env.PATH, HOME: "/nonexistent", GRAPHILE_ENV: "test", PORT: "0", DEMO: "0", ...env },
+  });
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+  const exit = new Promise<Exit>((done, fail) => {
+    child.once("error", fail);
+    child.once("close", (code, signal) => done({ code, signal, ...output }));
+  });
+  return { child, exit, output };
+}
+
+function get(url: string): Promise<{ status: number; body: unknown }> {
+  return new Promise((done, fail) => {
+    request(url, { rejectUnauthorized: false, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => (text += part));
+      response.on("end", () => done({ status: response.statusCode!, body: JSON.parse(text) }));
+    })
+      .once("error", fail)
+      .end();
+  });
+}
+
+/** A data folder that goes away with the test, cluster included. Mode 0711 unless told otherwise. */
+export async function temporaryFolder(mode = 0o711): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "plat-process-"));
+  await chmod(path, mode);
+  return { path, [Symbol.asyncDispose]: () => removeDataDir(path) };
+}
+
+/** The process number of the embedded database of a data folder. */
+export async function postmasterPid(dataDir: string): Promise<number> {
+  const text = await readFile(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8");
+  return Number(text.split("\n")[0]);
+}
+
+/** Whether that process still does anything; one that is dead and only waits to be reaped does not. */
+export async function isRunning(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return !/\) [ZX] /.test(status);
+}
+
+/** Waits until a process that is not our child has ended. */
+export async function gone(pid: number): Promise<void> {
+  while (await isRunning(pid)) await setImmediate();
+}

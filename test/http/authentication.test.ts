@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { startServer, type TestServer, tokens } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => server[Symbol.asyncDispose]());
+
+const send = (headers: Record<string, string | string[]>) =>
+  server.send({
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify({ query: "{ ok }" }),
+  });
+
+test.each([
+  "Bearer wrong",
+  "Bearer ",
+  "Bearer",
+  "bearer",
+  "Bearer a b",
+  "Bearer a,b",
+  'Bearer "good-token"',
+  "Basic dXNlcjpwYXNz",
+  "Token good-token",
+  "good-token",
+  "Bearer good-token, Bearer good-token",
+  `Bearer ${"x".repeat(5000)}`,
+  "Bearer eyJhbGciOiJub25lIn0.e30.",
+])("Authorization: %p is refused with 401 and a challenge", async (authorization) => {
+  const answer = await send({ authorization });
+  expect(answer.status).toBe(401);
+  expect(answer.headers["www-authenticate"]).toMatch(/^Bearer realm="plat"/);
+  expect(answer.json.errors[0].extensions).toMatchObject({ code: "UNAUTHENTICATED" });
+  expect(answer.json).not.toHaveProperty("data");
+});
+
+test("two Authorization headers are refused, even with the same good token", async () => {
+  const authorization = [`Bearer ${tokens.good}`, `Bearer ${tokens.good}`];
+  expect((await send({ authorization })).status).toBe(401);
+});
+
+test.each([`Bearer ${tokens.good}`, `bearer ${tokens.good}`, `BEARER   ${tokens.good}`])(
+  "%p is accepted",
+  async (authorization) => {
+    expect((await send({ authorization })).json).toMatchObject({ data: { ok: true } });
+  },
+);
+
+test("a database that is down during the token's look-up is our failure, and tells nothing", async () => {
+  const answer = await send({ authorization: `Bearer ${tokens.databaseDown}`, "x-request-id": "down-1" });
+  expect(answer.status).toBe(503);
+  expect(answer.json.errors[0].extensions).toEqual({ code: "INTERNAL", requestId: "down-1" });
+  expect(answer.text).not.toMatch(/ECONN|10\.1\.2\.3|5432/);
+  const logged = server.log.find((line) => line.requestId === "down-1" && line.msg === "request failed");
+  expect(logged).toMatchObject({ err: { code: "ECONNREFUSED" } });
+});
+
+test("logs name the request, operation and viewer, and never tokens, variables or messages", async () => {
+  const answer = await server.graphql(
+    "query Named($secret: String) { echo(text: $secret) }",
+    { secret: "hunter2-hunter2" },
+    { authorization: `Bearer ${tokens.good}`, "x-request-id": "logged-1" },
+  );
+  expect(answer.status).toBe(200);
+  const done = () => server.log.find((line) => line.requestId === "logged-1" && line.msg === "request");
+  while (!done()) await send({});
+  expect(done()).toMatchObject({
+    method: "POST",
+    path: "/graphql",
+    status: 200,
+    operationName: "Named",
+    operationType: "query",
+    userId: "user-1",
+  });
+  expect(typeof done()!.durationMs).toBe("number");
+  const everything = JSON.stringify(server.log);
+  expect(everything).not.toContain("hunter2");
+  expect(everything).not.toContain(tokens.good);
+});

@@ -1,0 +1,161 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { SafeError } from "postgraphile/grafast";
+import { GraphQLError } from "postgraphile/graphql";
+import { CodedError } from "../../src/errors.ts";
+import { faults, startServer, type TestServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => server[Symbol.asyncDispose]());
+afterEach(() => {
+  delete faults.resolver;
+  delete faults.context;
+});
+
+const sqlError = (code: string, more: object = {}) =>
+  Object.assign(new Error(`SECRET relation "app_private.secrets" ${code}`), { code, ...more });
+
+/** The only error of an answer, its id checked. */
+async function only(query: string, variables?: unknown) {
+  const answer = await server.graphql(query, variables);
+  expect(answer.json.errors).toHaveLength(1);
+  const [error] = answer.json.errors;
+  expect(error.extensions.requestId).toBe(answer.headers["x-request-id"]);
+  expect(answer.text).not.toMatch(/SECRET|secrets|node_modules|at .*\.ts/);
+  return { ...error, answer };
+}
+
+test("a coded error goes out with its message, path and extensions", async () => {
+  faults.resolver = () =>
+    new CodedError("CONFLICT", "There is one already.", { existingId: "1", field: "email" });
+  const error = await only("{ renamed: fault }");
+  expect(error).toMatchObject({ message: "There is one already.", path: ["renamed"] });
+  expect(error.extensions).toMatchObject({ code: "CONFLICT", existingId: "1", field: "email" });
+  expect(error.answer.status).toBe(200);
+  expect(error.answer.json.data).toEqual({ renamed: null });
+});
+
+test("what the planner means for the caller is coded too", async () => {
+  faults.resolver = () => new SafeError("Execution timeout exceeded, please simplify.");
+  expect((await only("{ fault }")).extensions.code).toBe("LIMIT_EXCEEDED");
+  faults.resolver = () => new SafeError("Invalid cursor.");
+  expect((await only("{ fault }")).extensions.code).toBe("BAD_USER_INPUT");
+  faults.resolver = () => new Error("No values were deleted in collection 'secrets' because …");
+  expect((await only("{ fault }")).extensions.code).toBe("NOT_FOUND");
+});
+
+test("RATE_LIMITED says when to come back, in the header too", async () => {
+  faults.resolver = () => new CodedError("RATE_LIMITED", "Too many tries.", { retryAfterSeconds: 61.2 });
+  expect((await only("{ fault }")).answer.headers["retry-after"]).toBe("62");
+});
+
+test.each([
+  ["an error", () => new Error("SECRET")],
+  ["an error that a field of the driver follows", () => new TypeError("SECRET is not a function")],
+  ["a GraphQLError of nobody's intent", () => new GraphQLError("SECRET")],
+  [
+    "a GraphQLError around an error",
+    () => new GraphQLError("SECRET", { originalError: new Error("SECRET") }),
+  ],
+  ["a RangeError", () => new RangeError("Maximum call stack size exceeded SECRET")],
+  ["an unreachable database", () => sqlError("ECONNREFUSED")],
+  ["a connection that ended", () => sqlError("08006")],
+  ["a server that shuts down", () => sqlError("57P01")],
+  ["too many connections", () => sqlError("53300")],
+  ["a syntax error", () => sqlError("42601")],
+  ["a raise without a code of ours", () => sqlError("P0001")],
+  ["PLAT0 without a detail", () => sqlError("PLAT0")],
+  ["PLAT0 with an unknown code", () => sqlError("PLAT0", { detail: '{"code":"NEW"}' })],
+  ["PLAT0 with a detail that is no object", () => sqlError("PLAT0", { detail: "null" })],
+  ["a string", () => "SECRET"],
+])("%s is masked and logged under the request id", async (_name, fault) => {
+  faults.resolver = fault;
+  const error = await only("{ fault }");
+  expect(error.extensions).toEqual({ code: "INTERNAL", requestId: error.extensions.requestId });
+  expect(error.message).toMatch(/on our side/);
+  expect(error.path).toEqual(["fault"]);
+  const logged = server.log.find(
+    (line) => line.requestId === error.extensions.requestId && line.msg === "operation failed",
+  );
+  expect(JSON.stringify(logged)).toMatch(/SECRET/);
+});
+
+test("a null where none may be is ours", async () => {
+  expect((await only("{ required }")).extensions.code).toBe("INTERNAL");
+});
+
+test.each([
+  ["an error", () => new Error("connect SECRET"), 200, "INTERNAL"],
+  ["a database that is down", () => sqlError("ECONNREFUSED"), 200, "INTERNAL"],
+  ["a coded error", () => new CodedError("UNAUTHENTICATED", "Sign in again."), 200, "UNAUTHENTICATED"],
+])("%s of the context function is coded like any other", async (_name, fault, status, code) => {
+  faults.context = fault;
+  const error = await only("{ ok }");
+  expect(error.extensions.code).toBe(code);
+  expect(error.answer.status).toBe(status);
+});
+
+const raised = JSON.stringify({ code: "INVENTORY_UNAVAILABLE", claimedUntil: "2030-01-01T00:00:00Z" });
+test("what the database raises for the caller passes with its extensions", async () => {
+  faults.resolver = () => Object.assign(new Error("Lot 12 is held."), { code: "PLAT0", detail: raised });
+  const error = await only("{ fault }");
+  expect(error.message).toBe("Lot 12 is held.");
+  expect(error.extensions).toMatchObject({
+    code: "INVENTORY_UNAVAILABLE",
+    claimedUntil: "2030-01-01T00:00:00Z",
+  });
+});
+
+test.each([
+  ["syntax", "{ ok ", undefined],
+  ["an empty document", "", undefined],
+  ["a comment only", "# nothing", undefined],
+  ["an unknown field", "{ nothing }", undefined],
+  ["a wrong literal", "{ leads(first: true) { id } }", "first"],
+  ["a wrong member", 'mutation { createLead(input: { email: "a", age: "x" }) { id } }', "age"],
+  [
+    "a wrong nested member",
+    'mutation { createLead(input: { email: "a", contact: { phone: 1 } }) { id } }',
+    "contact.phone",
+  ],
+  ["a missing member", "mutation { createLead(input: { age: 1 }) { id } }", "email"],
+  ["an unknown member", 'mutation { createLead(input: { email: "a", colour: 1 }) { id } }', "colour"],
+  ["a missing argument", "mutation { createLead { id } }", "input"],
+  ["two operations without a choice", "query A { ok } query B { ok }", "operationName"],
+])("%s is the caller's mistake", async (_name, query, field) => {
+  const error = await only(query);
+  expect(error.extensions).toMatchObject({ code: "BAD_USER_INPUT" });
+  expect(error.extensions.field).toBe(field);
+});
+
+const create = "mutation ($input: LeadInput!) { createLead(input: $input) { id } }";
+test.each([
+  [{ email: 1 }, "email"],
+  [{ email: "a", age: "old" }, "age"],
+  [{ email: "a", contact: { phone: ["secretive; value"] } }, "contact.phone"],
+  [{ age: 1 }, "email"],
+  [{ email: "a", contact: {} }, "contact.phone"],
+  [{ email: "a", password: "hunter2" }, "password"],
+  [null, "input"],
+  [undefined, "input"],
+  ["text", "input"],
+])("the variable %j is refused, naming the member %p", async (input, field) => {
+  const error = await only(create, { input });
+  expect(error.extensions).toMatchObject({ code: "BAD_USER_INPUT", field });
+  expect(error.answer.text).not.toMatch(/hunter2/);
+});
+
+test("in production an anonymous caller learns nothing of the schema, a signed-in one does", async () => {
+  await using production = await startServer({ production: true });
+  const schema = "{ __schema { queryType { name } } }";
+  const refused = await production.graphql(schema);
+  expect(refused.json.errors[0].extensions.code).toBe("UNAUTHENTICATED");
+  const signedIn = { authorization: "Bearer good-token" };
+  expect((await production.graphql(schema, undefined, signedIn)).json.errors).toBeUndefined();
+  expect((await production.graphql(schema)).json).not.toHaveProperty("data");
+  expect((await production.graphql("{ viewr }")).text).not.toMatch(/Did you mean/);
+  expect((await production.graphql("{ viewr }", undefined, signedIn)).text).toMatch(/Did you mean/);
+  expect((await production.graphql("{ __typename }")).json.data).toEqual({ __typename: "Query" });
+});

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { getIntrospectionQuery, parse } from "postgraphile/graphql";
+import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
+import { startServer, type TestServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => server[Symbol.asyncDispose]());
+
+/** Each fragment spreads the one before it twice. */
+function bomb(fragments: number, leaf: string, type: string, root: (spread: string) => string): string {
+  let text = `fragment f0 on ${type} { ${leaf} }`;
+  for (let i = 1; i < fragments; i++) text += ` fragment f${i} on ${type} { ...f${i - 1} ...f${i - 1} }`;
+  return `${root(`...f${fragments - 1}`)} ${text}`;
+}
+
+/** `lead` and `notes` in turn, so many levels deep. */
+function deep(levels: number): string {
+  let text = "id";
+  for (let level = levels - 1; level > 1; level--)
+    text = level % 2 ? `lead { ${text} }` : `notes(first: 1) { ${text} }`;
+  return `{ leads(first: 1) { ${text} } }`;
+}
+
+async function refused(query: string, variables?: unknown): Promise<Record<string, unknown>> {
+  const answer = await server.graphql(query, variables);
+  expect(answer.json).not.toHaveProperty("data");
+  expect(answer.json.errors).toHaveLength(1);
+  return answer.json.errors[0].extensions;
+}
+
+test("a bomb of 26 fragments in 940 bytes is refused", async () => {
+  const query = bomb(26, "id", "Lead", (spread) => `{ leads { ${spread} } }`);
+  expect(query.length).toBeLessThan(1_200);
+  expect(await refused(query)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 2_000 });
+});
+
+test("so is one of 300 fragments, one through inline fragments and one through introspection", async () => {
+  const wide = bomb(300, "id", "Lead", (spread) => `{ leads { ${spread} } }`);
+  expect(await refused(wide)).toMatchObject({ code: "LIMIT_EXCEEDED" });
+  const inline = bomb(26, "... on Lead { id }", "Lead", (spread) => `{ leads { ...on Lead { ${spread} } } }`);
+  expect(await refused(inline)).toMatchObject({ code: "LIMIT_EXCEEDED" });
+  const schema = bomb(26, "name", "__Type", (spread) => `{ __schema { types { ${spread} } } }`);
+  expect(await refused(schema)).toMatchObject({ code: "LIMIT_EXCEEDED" });
+});
+
+test.each([
+  ["open braces", "{a".repeat(10_000)],
+  ["braces", `${"{a".repeat(10_000)}${"}".repeat(10_000)}`],
+  ["braces within the tokens", `${"{a".repeat(1_000)}${"}".repeat(1_000)}`],
+  ["lists", `{ echo(text: ${"[".repeat(3_000)}`],
+  ["objects", `{ echo(text: ${"{a:".repeat(1_200)}`],
+  ["list types", `query ($a: ${"[".repeat(3_000)}Int${"]".repeat(3_000)}) { ok }`],
+  ["inline fragments", `{${"...{".repeat(1_500)}`],
+  ["tokens", `{ ${"ok ".repeat(4_000)} }`],
+])("nesting or length of %s never exhausts the stack", async (_name, query) => {
+  expect((await refused(query)).code).toBe("LIMIT_EXCEEDED");
+});
+
+test("a document has 100,000 characters at most, whatever they are; a variable may be longer", async () => {
+  for (const query of [`{ ok } #${"x".repeat(100_000)}`, `{ echo(text: "${"x".repeat(100_000)}") }`])
+    expect(await refused(query)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 100_000 });
+  const text = "x".repeat(200_000);
+  const answer = await server.graphql("query ($text: String) { echo(text: $text) }", { text });
+  expect(answer.json.data).toEqual({ echo: text });
+});
+
+test("a long chain of fragments and cycles of them are refused in order", async () => {
+  let chain = "fragment f0 on Lead { id }";
+  for (let i = 1; i < 450; i++) chain += ` fragment f${i} on Lead { ...f${i - 1} }`;
+  const answer = await server.graphql(`{ leads { ...f449 } } ${chain}`);
+  expect(answer.json.data).toEqual({ leads: [] });
+  const cycle = "{ leads { ...a } } fragment a on Lead { ...b } fragment b on Lead { ...a }";
+  expect((await refused(cycle)).code).toBe("BAD_USER_INPUT");
+  const own = "{ leads { ...a } } fragment a on Lead { notes { lead { ...a } } }";
+  expect((await refused(own)).code).toBe("BAD_USER_INPUT");
+});
+
+test("12 levels pass, 13 do not, also through fragments", async () => {
+  expect((await server.graphql(deep(12))).json).toHaveProperty("data");
+  expect(await refused(deep(13))).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 12, depth: 13 });
+  const hidden =
+    "{ leads(first:1) { ...a } } fragment a on Lead { notes(first:1) { lead { ...b } } } fragment b on Lead ";
+  const inner = deep(12).replace("{ leads(first: 1)", "").replace(/ }$/, "");
+  expect(await refused(hidden + inner)).toMatchObject({ code: "LIMIT_EXCEEDED", depth: 14 });
+});
+
+test("30 aliases pass, 31 do not; a fragment counts as often as it is spread", async () => {
+  const aliases = (count: number) => Array.from({ length: count }, (_, i) => `a${i}: ok`).join(" ");
+  expect((await server.graphql(`{ ${aliases(30)} }`)).json).toHaveProperty("data");
+  expect(await refused(`{ ${aliases(31)} }`)).toMatchObject({
+    code: "LIMIT_EXCEEDED",
+    limit: 30,
+    aliases: 31,
+  });
+  const spread = `{ ...f ... { ...f } } fragment f on Query { ${aliases(16)} }`;
+  expect(await refused(spread)).toMatchObject({ code: "LIMIT_EXCEEDED", aliases: 32 });
+});
+
+test("50 directives pass, 51 do not", async () => {
+  const directives = (count: number) => `{ ${"ok @skip(if: false) ".repeat(count)} }`;
+  expect((await server.graphql(directives(50))).json).toHaveProperty("data");
+  expect(await refused(directives(51))).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 50, directives: 51 });
+});
+
+test("2,000 selections pass, 2,001 do not", async () => {
+  const many = (count: number) => `{ ${"ok ".repeat(count)} }`;
+  expect(limitExceeded(measureDocument(parse(many(2_000))))).toBeUndefined();
+  expect(await refused(many(2_001))).toMatchObject({ code: "LIMIT_EXCEEDED", selections: 2_001 });
+});
+
+test("one field selected again and again is refused before it costs much", async () => {
+  expect((await server.graphql(`{ ${"ok ".repeat(400)} }`)).json.data).toEqual({ ok: true });
+  expect(await refused(`{ ${"ok ".repeat(1_900)} }`)).toMatchObject({ code: "LIMIT_EXCEEDED" });
+});
+
+test.each([
+  ["{ ok }", 0],
+  ["{ leads(first: 5) { id } }", 5],
+  ["{ leads { id } }", 100],
+  [
+    "{ leads(first: 1000) { project { id } notes(first: 5) { links(first: 5) { links(first: 5) { id } } } } }",
+    157_000,
+  ],
+  [
+    "{ leadsConnection(first: 20) { totalCount nodes { id notes(first: 5) { id } } pageInfo { hasNextPage } } }",
+    122,
+  ],
+  ["{ leads(first: 10) { ...n } } fragment n on Lead { notes(first: 2) { id } }", 30],
+  ["{ leads(first: 0) { notes { id } } }", 0],
+  ["{ tags }", 0],
+])("%s costs %i", async (query, cost) => {
+  const answer = await server.graphql(query);
+  expect(answer.json.errors).toBeUndefined();
+  expect(answer.json.extensions.cost).toEqual({ requested: cost, limit: 2_000_000 });
+});
+
+test("1000 × 1000 × 1000 is refused, by literals, variables and their defaults", async () => {
+  const query = (first: string) =>
+    `{ leads(first: ${first}) { notes(first: ${first}) { links(first: ${first}) { id } } } }`;
+  const expected = { code: "LIMIT_EXCEEDED", limit: 2_000_000, cost: 1_001_001_000 };
+  expect(await refused(query("1000"))).toMatchObject(expected);
+  expect(await refused(`query ($n: Int) ${query("$n")}`, { n: 1000 })).toMatchObject(expected);
+  expect(await refused(`query ($n: Int = 1000) ${query("$n")}`)).toMatchObject(expected);
+  const answer = await server.graphql(`query ($n: Int) ${query("$n")}`, { n: 5 });
+  expect(answer.json.extensions.cost.requested).toBe(155);
+});
+
+test("the usual introspection query passes, however it is asked", async () => {
+  const all = { inputValueDeprecation: true, specifiedByUrl: true, schemaDescription: true, oneOf: true };
+  for (const options of [{}, all]) {
+    const answer = await server.graphql(getIntrospectionQuery(options));
+    expect(answer.json.errors).toBeUndefined();
+    expect(answer.json).toHaveProperty("data.__schema.queryType.name", "Query");
+  }
+});
+
+test("introspection nested in itself is refused", async () => {
+  const lists =
+    "{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }";
+  expect((await refused(lists)).code).toMatch(/BAD_USER_INPUT|LIMIT_EXCEEDED/);
+  const types = `{ __type(name: "Lead") { ${"ofType { ".repeat(30)} name ${"}".repeat(30)} } }`;
+  expect(await refused(types)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 20 });
+  const often = `{ ${Array.from({ length: 30 }, (_, i) => `s${i}: __schema { types { name } }`).join(" ")} ${"".padEnd(1)}
+    ${Array.from({ length: 30 }, () => "... { __schema { types { name } } }").join(" ")} }`;
+  expect((await refused(often)).code).toBe("LIMIT_EXCEEDED");
+});

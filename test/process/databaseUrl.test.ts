@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { migrate } from "../../src/database/migrate.ts";
+import { authenticatorUrl } from "../../src/database/roles.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { runToExit, startService, temporaryFolder } from "../harness/service.ts";
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase("empty");
+});
+afterEach(() => database.drop());
+
+async function sql(text: string, connectionString = database.ownerUrl): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test("--migrate-only migrates and ends; API and worker each run on their own after it", async () => {
+  await using folder = await temporaryFolder();
+  const env = { DATABASE_URL: database.ownerUrl, DATA_DIR: folder.path };
+  for (const mode of ["--api-only", "--worker-only"]) {
+    const early = await runToExit({ env, args: [mode] });
+    expect(early.code).toBe(1);
+    expect(early.stderr).toMatch(
+      /^The database lacks \d+ migration\(s\), from 000001\S* on: run `npm start -- --migrate-only` first\.\n$/,
+    );
+  }
+  expect(await runToExit({ env, args: ["--migrate-only"] })).toMatchObject({ code: 0, stderr: "" });
+  await using api = await startService({ env, args: ["--api-only"] });
+  await using worker = await startService({ env, args: ["--worker-only"] });
+  expect(await api.get("/readyz")).toEqual({
+    status: 200,
+    body: { status: "ready", checks: { migrated: true, database: true } },
+  });
+  expect(await worker.stop()).toMatchObject({ code: 0 });
+  expect(await api.stop()).toMatchObject({ code: 0 });
+});
+
+test("several services started at once on an empty database all come up", async () => {
+  await using folder = await temporaryFolder();
+  await using other = await temporaryFolder();
+  const start = (DATA_DIR: string) => startService({ env: { DATABASE_URL: database.ownerUrl, DATA_DIR } });
+  const services = await Promise.all([start(folder.path), start(other.path)]);
+  for (const service of services) expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+  for (const service of services) expect(await service.stop()).toMatchObject({ code: 0 });
+});
+
+test("/readyz says no while the database is away, and yes when it is back", async () => {
+  await using folder = await temporaryFolder();
+  await using service = await startService({
+    env: { DATABASE_URL: database.ownerUrl, DATA_DIR: folder.path },
+  });
+  const name = new URL(database.ownerUrl).pathname.slice(1);
+  const root = new URL(database.ownerUrl);
+  root.pathname = "/postgres";
+  await sql(`alter database ${name} with allow_connections false`, root.href);
+  await sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`, root.href);
+  expect(await service.get("/readyz")).toMatchObject({
+    status: 503,
+    body: { status: "unavailable", checks: { migrated: false, database: false } },
+  });
+  expect(await service.get("/healthz")).toMatchObject({ status: 200 });
+  await sql(`alter database ${name} with allow_connections true`, root.href);
+  expect(await service.get("/readyz")).toMatchObject({
+    body: { checks: { migrated: true, database: true } },
+  });
+});
+
+test("migrating is idempotent, also many times at once, and does not rotate the API's password", async () => {
+  await Promise.all(Array.from({ length: 4 }, () => migrate(database.ownerUrl)));
+  const before = await sql("select rolpassword from pg_authid where rolname = 'plat_authenticator'");
+  await migrate(database.ownerUrl);
+  expect(await sql("select rolpassword from pg_authid where rolname = 'plat_authenticator'")).toEqual(before);
+  expect(await sql("select current_user::text as me", authenticatorUrl(database.ownerUrl))).toEqual([
+    { me: "plat_authenticator" },
+  ]);
+});
+
+test("an owner that is no superuser can migrate", async () => {
+  const name = new URL(database.ownerUrl).pathname.slice(1);
+  const role = `${name}_owner`;
+  await sql(`create role ${role} login createrole password 'a plain word'`);
+  await sql(`grant plat_user, plat_anonymous, plat_worker, plat_authenticator to ${role} with admin option`);
+  await sql(`alter database ${name} owner to ${role}`);
+  try {
+    const owner = new URL(database.ownerUrl);
+    owner.username = role;
+    owner.password = "a plain word";
+    // The cluster's other databases belong to somebody else, so the API's login stays theirs.
+    await migrate(owner.href, { authenticatorUrl: database.authenticatorUrl });
+    expect(
+      await sql("select count(*)::int > 0 as done from graphile_migrate.migrations", owner.href),
+    ).toEqual([{ done: true }]);
+  } finally {
+    await database.drop();
+    await sql(`drop role ${role}`, database.ownerUrl.replace(name, "postgres"));
+  }
+});
+
+test("a database that is newer than the code is refused and stays as it is", async () => {
+  await migrate(database.ownerUrl);
+  await sql("insert into graphile_migrate.migrations (hash, filename) values ('sha1:00', '999999.sql')");
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(
+    "The database is newer than this version of Plat: it holds migration 999999.sql, which is unknown here.",
+  );
+});
+
+test("a database whose chapters were edited afterwards is refused", async () => {
+  await migrate(database.ownerUrl);
+  const last = "(select hash from graphile_migrate.migrations order by filename desc limit 1)";
+  await sql(`update graphile_migrate.migrations set hash = 'sha1:00' where hash = ${last}`);
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(
+    /a committed migration must not be edited, add a new one\.$/,
+  );
+});
+
+test("a server that is not there is a failure with a sentence, not a stack", async () => {
+  await using folder = await temporaryFolder();
+  const exit = await runToExit({
+    env: { DATABASE_URL: "postgres://u:geheim@127.0.0.1:1/plat", DATA_DIR: folder.path },
+  });
+  expect(exit.code).toBe(1);
+  expect(exit.stderr).toMatch(/ECONNREFUSED 127\.0\.0\.1:1/);
+  expect(exit.stderr + exit.stdout).not.toMatch(/geheim|\n {4}at /);
+});

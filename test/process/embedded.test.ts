@@ -1,0 +1,68 @@
+import { expect, test } from "@jest/globals";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Client } from "pg";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { temporaryFolder } from "../harness/service.ts";
+
+async function ask(connectionString: string, text: string): Promise<unknown[]> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test("keeps what was written, asks for the password, listens on loopback only, is durable", async () => {
+  await using folder = await temporaryFolder();
+  const first = await startEmbeddedPostgres({ dataDir: folder.path });
+  await ask(first.connectionString, "create table kept as select 1 as one");
+  await first.stop();
+  const second = await startEmbeddedPostgres({ dataDir: folder.path });
+  try {
+    expect(await ask(second.connectionString, "table kept")).toEqual([{ one: 1 }]);
+    const settings =
+      "select current_setting('listen_addresses') as addresses, current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit, current_setting('server_version_num')::int >= 180000 as recent";
+    expect(await ask(second.connectionString, settings)).toEqual([
+      { addresses: "127.0.0.1", fsync: "on", commit: "on", recent: true },
+    ]);
+    const wrong = new URL(second.connectionString);
+    wrong.password = "wrong";
+    await expect(ask(wrong.href, "select 1")).rejects.toMatchObject({ code: "28P01" });
+  } finally {
+    await second.stop();
+  }
+});
+
+test("one folder serves one database at a time, and is free again after stop", async () => {
+  await using folder = await temporaryFolder();
+  const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  await expect(startEmbeddedPostgres({ dataDir: folder.path, fast: true })).rejects.toThrow(
+    /^Another Plat process is using/,
+  );
+  await first.stop();
+  await first.exited;
+  await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
+});
+
+test("a start that was killed while it made the cluster is made good by the next", async () => {
+  await using folder = await temporaryFolder();
+  await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
+  const half = join(folder.path, "postgres", "unfinished");
+  await mkdir(half);
+  await writeFile(join(half, "PG_VERSION"), "18\n");
+  await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
+  await expect(readFile(join(half, "PG_VERSION"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("a process number in the pid file that meanwhile belongs to somebody else keeps nobody from starting", async () => {
+  await using folder = await temporaryFolder();
+  await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
+  const data = join(folder.path, "postgres", "data");
+  await writeFile(join(data, "postmaster.pid"), `${process.pid}\n${data}\n0\n5432\n\n\n\nready\n`);
+  const next = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  expect(await ask(next.connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
+  await next.stop();
+});

