@@ -170,7 +170,7 @@ begin
         format('jsonb_build_object(%L, jsonb_build_array(%s, %s))', app_hidden.camel(a.name),
           app_private.json_value(tg_relid, 'o', a.name), app_private.json_value(tg_relid, 'n', a.name))), ', ')
       into columns_changed from unnest(column_names) a (name);
-    select 'case ' || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
+    select 'case when false then null ' || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
         case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), '' order by e.value nulls last), '')
       || case when 'deleted_at' = any (column_names) then 'when o.deleted_at is null and n.deleted_at is not null then ''deleted'' ' else '' end
       || case when 'status' = any (column_names) then 'when o.status is distinct from n.status then ''status_changed'' ' else '' end

@@ -157,8 +157,10 @@ language plpgsql stable as $$
 begin
   perform app_hidden.require_viewer();
   if not app_hidden.organization_can(organization_id, permission) then
+    -- Said in full, because definer functions call this, for whom no policy holds.
     if not app_hidden.organization_can(organization_id, 'org.member')
-      and not exists (select from app_public.organizations o where o.id = organization_id) then
+      and not exists (select from app_public.organizations o
+        where o.id = require_organization.organization_id and o.has_public_project and o.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
     end if;
     perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the organization.', permission),
