@@ -56,7 +56,7 @@ function ids(column: string, member: string, values: string[]): SQL {
   return sql`${sql.value(values)}::uuid[]`;
 }
 
-function columnMember(build: GraphileBuild.Build, codec: PgCodec, column: string, attribute: PgCodecAttribute, given: unknown): FilterMember {
+function columnMember(build: GraphileBuild.Build, column: string, attribute: PgCodecAttribute, given: unknown): FilterMember {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const type = attribute.codec;
   const element = elementCodec(type);
@@ -145,7 +145,7 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
     members = [];
     for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, PgCodecAttribute][]) {
       const tag = attribute.extensions?.tags?.filter;
-      if (tag) members.push(columnMember(build, codec, column, attribute, tag));
+      if (tag) members.push(columnMember(build, column, attribute, tag));
     }
     for (const resource of Object.values(build.pgResources) as AnyResource[]) {
       const tag = resource.extensions?.tags?.filter;

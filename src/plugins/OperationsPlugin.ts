@@ -6,9 +6,10 @@
  *   app_hidden.create_record, update_record and delete_record as the viewer;
  * - a volatile function is the mutation of its name, its arguments are the members of `input`; where the first argument
  *   is `input jsonb`, the granted columns of the table that it returns are members too;
+ * - a function tagged `@becomes column` signs in the user that the column of its result names, for the rest of the answer;
  * - a function named like a generated operation replaces it.
  */
-import { get, lambda, object, constant, type ExecutableStep } from "postgraphile/grafast";
+import { constant, context as contextStepOf, get, lambda, object, sideEffect, type ExecutableStep } from "postgraphile/grafast";
 import { pgSelect, TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { GraphQLInputFieldConfig, GraphQLInputType, GraphQLObjectType } from "postgraphile/graphql";
@@ -340,7 +341,7 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
     members: getMembers,
     outputType: () => build.getGraphQLTypeByPgCodec(resource.codec, "output"),
     plan($input) {
-      const $values = lambda([$input, contextStep(build)], ([input, context]) =>
+      const $values = lambda([$input, contextStepOf()], ([input, context]) =>
         argumentValues(input as Record<string, unknown>, context as Grafast.Context, {
           spreads,
           members: getMembers(),
@@ -362,17 +363,21 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
         mode: "mutation",
         joinAsLateral: true,
       });
-      return $select.single() as unknown as ExecutableStep;
+      const $record = $select.single() as any;
+      const becomes = tags?.becomes;
+      if (typeof becomes === "string") {
+        // Whoever has signed in reads the rest of the answer as themselves.
+        sideEffect([contextStepOf(), $record.get(becomes)], ([context, userId]: any) => {
+          if (userId) Object.assign(context.pgSettings, { role: "plat_user", "plat.user_id": userId });
+        });
+      }
+      return $record as ExecutableStep;
     },
   };
 }
 
 function idDescription(name: string): string {
   return name.endsWith("_id") ? `The ${name.slice(0, -3).replaceAll("_", " ")}.` : `The ${name.replaceAll("_", " ")}.`;
-}
-
-function contextStep(build: GraphileBuild.Build): ExecutableStep {
-  return (build.grafast as any).context();
 }
 
 async function argumentValues(

@@ -30,7 +30,7 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLObjectType_fields_field: {
         after: ["default"],
-        callback(field, _build, context) {
+        callback(field, build, context) {
           const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField } = context.scope as any;
           if (!pgCodec) return field;
           if (isPgManyRelationListField && pgRelationDetails) {
@@ -39,7 +39,11 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
             if (typeof permission !== "string") return field;
             return {
               ...field,
-              plan: ($record: any) => {
+              type: build.graphql.getNullableType(field.type as any),
+              plan: ($given: any) => {
+                // A mutation's own statement does not see what it changed, such as the creator's membership.
+                const $record =
+                  $given.getClassStep().mode === "mutation" ? build.pgTableResource(pgCodec)!.get({ id: $given.get("id") } as any) as any : $given;
                 const [remote] = relation.remoteAttributes;
                 const [local] = relation.localAttributes;
                 const alias = $record.getClassStep().alias;
