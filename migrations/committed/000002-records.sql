@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:d37402b22af87c9feeb286940fff015c5fe6effd
+--! Hash: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -365,6 +365,9 @@ begin
     execute format('create trigger _900_soft_delete before delete on %s for each row execute function app_private.tg__soft_delete()', relation);
   end if;
   perform app_private.record_events(relation, subject);
+  if to_regprocedure('app_private.make_event_history(text)') is not null then
+    perform app_private.make_event_history(table_name);
+  end if;
 end $$;
 comment on function app_private.make_record(text, text, text, text) is
   'Makes a table of app_public a record: version, time stamps, soft deletion, slug and events.';

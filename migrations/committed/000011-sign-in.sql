@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
+--! Hash: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -197,7 +197,7 @@ exception
     raise;
 end $$;
 comment on function app_public.create_account is $$
-@signsIn id
+@becomes id
 @arg email Where codes and notifications go; one account per address.
 @arg password 10 characters or more.
 @arg username A further name for signing in, without @.
@@ -231,7 +231,7 @@ begin
   return result;
 end $$;
 comment on function app_public.login is $$
-@signsIn user_id
+@becomes user_id
 @arg username User name or e-mail address.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;
@@ -367,7 +367,7 @@ begin
   return result;
 end $$;
 comment on function app_public.reset_password is $$
-@signsIn id
+@becomes id
 @arg token The one-time code of the mail that createUserOtp sent.
 @arg password 10 characters or more.
 

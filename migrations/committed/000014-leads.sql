@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
+--! Hash: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -288,7 +288,7 @@ begin
   if tg_op = 'INSERT' or new.phone is distinct from old.phone then
     new.phone := app_hidden.to_e164(new.phone, coalesce((project.address).country, 'US'));
   end if;
-  if new.address is not null and (new.address).country is null then
+  if new.address is distinct from null and (new.address).country is null then
     new.address.country := coalesce((project.address).country, 'US');
   end if;
   new.budget_min := app_hidden.to_money(new.budget_min, project.currency, 'budgetMin');
@@ -420,7 +420,7 @@ create function app_private.set_lead_agent(lead app_public.leads, agent app_publ
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Only for leads that the viewer has just written: the callers did so as the viewer.
-  update app_public.leads l set agent_id = case when agent is not null then app_private.agent_for(lead.organization_id, agent) end
+  update app_public.leads l set agent_id = case when agent is distinct from null then app_private.agent_for(lead.organization_id, agent) end
     where l.id = lead.id;
 end $$;
 
@@ -464,7 +464,7 @@ begin
     end if;
     return lead;
   end;
-  if agent is not null then
+  if agent is distinct from null then
     perform app_private.set_lead_agent(lead, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
@@ -652,6 +652,7 @@ comment on constraint leads_agent_id_fkey on app_public.leads is E'@fieldName ag
 comment on constraint leads_assignee_id_fkey on app_public.leads is E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
 
 comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead.';
+comment on column app_public.lead_notes.lead_id is E'@insertOptional\n\nThe lead.';
 comment on column app_public.lead_notes.text is 'What it says.';
 comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';

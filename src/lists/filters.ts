@@ -40,9 +40,8 @@ function rangeType(codec: PgCodec): "DateTimeRange" | "DateRange" | "DecimalRang
   return null;
 }
 
-function isEnum(build: GraphileBuild.Build, codec: PgCodec): boolean {
-  const type = build.getGraphQLTypeByPgCodec(codec, "input");
-  return Boolean(type && build.graphql.isEnumType(type));
+function isEnum(codec: PgCodec): boolean {
+  return typeof codec.extensions?.tags?.enum === "string" || Boolean(codec.extensions?.isEnumTableEnum) || "values" in codec;
 }
 
 /** Values of an id member as SQL uuid[] ; slugs where the column has them. Refuses what is no id. */
@@ -57,7 +56,7 @@ function ids(column: string, member: string, values: string[]): SQL {
   return sql`${sql.value(values)}::uuid[]`;
 }
 
-function columnMember(build: GraphileBuild.Build, codec: PgCodec, column: string, attribute: PgCodecAttribute, given: unknown): FilterMember {
+function columnMember(build: GraphileBuild.Build, column: string, attribute: PgCodecAttribute, given: unknown): FilterMember {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const type = attribute.codec;
   const element = elementCodec(type);
@@ -74,7 +73,7 @@ function columnMember(build: GraphileBuild.Build, codec: PgCodec, column: string
       condition: (alias, value) => sql`${at(alias)} = any (${ids(column, name, [value])})`,
     };
   }
-  if (isId || isEnum(build, type)) {
+  if (isId || isEnum(type)) {
     return {
       name,
       column,
@@ -146,7 +145,7 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
     members = [];
     for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, PgCodecAttribute][]) {
       const tag = attribute.extensions?.tags?.filter;
-      if (tag) members.push(columnMember(build, codec, column, attribute, tag));
+      if (tag) members.push(columnMember(build, column, attribute, tag));
     }
     for (const resource of Object.values(build.pgResources) as AnyResource[]) {
       const tag = resource.extensions?.tags?.filter;

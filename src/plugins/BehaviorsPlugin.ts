@@ -48,7 +48,7 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
         },
       },
       pgResource: {
-        override(behavior, resource) {
+        override(behavior, resource): any[] {
           if (resource.parameters) {
             return [behavior, "-queryField:resource:connection", "-typeField:resource:connection", "-resource:aggregates", "-resource:groupedAggregates"];
           }

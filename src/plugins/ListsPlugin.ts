@@ -94,7 +94,7 @@ export const ListsPlugin: GraphileConfig.Plugin = {
         for (const resource of recordTables(build)) {
           const permission = resource.extensions?.tags?.portfolio;
           if (typeof permission !== "string") continue;
-          const fieldName = build.inflection.allRows(resource as any);
+          const fieldName = build.inflection.allRowsList(resource as any);
           fields = build.extend(fields, { [fieldName]: portfolioField(build, context, resource, permission, fieldName) }, `ListsPlugin: ${fieldName}`);
         }
         return fields;
@@ -122,7 +122,6 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
     result.filter = {
       description: "Only records that match all members of the filter.",
       type: filterType,
-      autoApplyAfterParentPlan: true,
       applyPlan(_: unknown, $field: any, arg: any) {
         const $filter = arg.getRaw();
         const $select = select($field);
@@ -144,7 +143,6 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
   result.first = {
     description: `How many records at most; 100 where left out, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
-    autoApplyAfterParentPlan: true,
     applyPlan(_: unknown, $field: any, arg: any) {
       $field.setFirst(lambda(arg.getRaw(), (first) => pageSize(first, 100)));
     },
@@ -157,7 +155,6 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
     result.offset = {
       description: "How many records to skip.",
       type: GraphQLInt,
-      autoApplyAfterParentPlan: true,
       applyPlan(_: unknown, $field: any, arg: any) {
         $field.setOffset(lambda(arg.getRaw(), skip));
       },
@@ -167,7 +164,6 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
     result.orderBy = {
       description: "The order; the default of the list where left out.",
       type: new GraphQLList(new GraphQLNonNull(orderType as any)),
-      autoApplyAfterParentPlan: true,
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(select($field), lambda(arg.getRaw(), (orderBy) => (Array.isArray(orderBy) && orderBy.length > 0) || !resource.parameters ? chosenOrder(table, orderBy, null) : null), codec);
       },
@@ -178,7 +174,6 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
     result.sort = {
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,
-      autoApplyAfterParentPlan: true,
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(select($field), lambda(arg.getRaw(), (sort) => chosenOrder(table, null, sort ?? [...sorts(table).keys()][0])), codec);
       },

@@ -4,9 +4,20 @@
  */
 import type {} from "postgraphile";
 
+/** Names of composite types, known once tableType has named them, which comes first. */
+const composites = new Set<string>();
+
 export const NamingPlugin: GraphileConfig.Plugin = {
   name: "NamingPlugin",
   version: "1.0.0",
+  gather: {
+    hooks: {
+      // Comments in dollar quotes begin with a line break.
+      pgIntrospection_introspection(_info, { introspection }) {
+        for (const description of introspection.descriptions) description.description = description.description?.trim();
+      },
+    },
+  },
   inflection: {
     replace: {
       // Stock: "row_id", to leave `id` to the Node interface, which this API does not have.
@@ -14,9 +25,17 @@ export const NamingPlugin: GraphileConfig.Plugin = {
         const attribute = codec.attributes[attributeName]!;
         return this.coerceToGraphQLName((attribute.extensions?.tags?.name as string) || attributeName);
       },
-      // app_public.agent_input is the input type AgentInput, not AgentInputInput.
-      inputType(previous, _options, typeName) {
-        return typeName.endsWith("Input") ? typeName : previous!(typeName);
+      // A composite type has its own name (NotificationSettings); what ends in _input has no output to name.
+      tableType(previous, _options, codec) {
+        if (codec.extensions?.isTableLike) return previous!(codec);
+        const name = this.upperCamelCase(codec.name.endsWith("Input") ? `${codec.name}AsOutput` : codec.name);
+        composites.add(name);
+        return name;
+      },
+      // Address → AddressInput, agent_input → AgentInput; the stock input types of tables are never used.
+      inputType(_previous, _options, typeName) {
+        if (!composites.has(typeName)) return `${typeName}RowInput`;
+        return typeName.endsWith("InputAsOutput") ? typeName.slice(0, -"AsOutput".length) : `${typeName}Input`;
       },
       builtin(previous, _options, text) {
         if (text === "Datetime") return "DateTime";

@@ -8,11 +8,12 @@
  *   is `input jsonb`, the granted columns of the table that it returns are members too;
  * - a function named like a generated operation replaces it.
  */
-import { get, lambda, object, constant, type ExecutableStep } from "postgraphile/grafast";
-import { pgSelect, TYPES, type PgCodec, type PgResource, type PgResourceParameter } from "postgraphile/@dataplan/pg";
+import { constant, context as contextStepOf, get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+import { pgSelect, TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { GraphQLInputFieldConfig, GraphQLInputType, GraphQLObjectType } from "postgraphile/graphql";
-import { camel, inputTypeOf, snake, tagTexts, toDatabaseNames, baseCodec } from "./codecs.ts";
+import { camel, inputTypeOf, tagTexts, toDatabaseNames, baseCodec } from "./codecs.ts";
+import { recordTables, type AnyResource } from "./tables.ts";
 
 /** Replaces a plaintext before SQL sees it, such as a password by its hash; named by the tag @transform of a domain. */
 export type ArgumentTransform = (
@@ -36,8 +37,6 @@ declare global {
     }
   }
 }
-
-type AnyResource = PgResource<any, any, any, any, any>;
 
 interface Member {
   name: string;
@@ -139,7 +138,7 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
   const known = cache.get(build.input);
   if (known) return known;
   const operations = new Map<string, Operation>();
-  for (const resource of tables(build)) {
+  for (const resource of recordTables(build)) {
     for (const operation of tableOperations(build, resource)) operations.set(operation.fieldName, operation);
   }
   for (const resource of Object.values(build.pgResources) as AnyResource[]) {
@@ -153,20 +152,9 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
   return list;
 }
 
-function tables(build: GraphileBuild.Build): AnyResource[] {
-  return (Object.values(build.pgResources) as AnyResource[]).filter(
-    (resource) =>
-      !resource.parameters &&
-      !resource.isVirtual &&
-      resource.codec.attributes?.id &&
-      resource.extensions?.pg?.schemaName === "app_public" &&
-      build.behavior.pgResourceMatches(resource, "resource:select" as any),
-  );
-}
-
 function deletableTables(build: GraphileBuild.Build): AnyResource[] {
   const replaced = new Set((Object.values(build.pgResources) as AnyResource[]).filter((r) => r.isMutation).map((r) => camel(r.extensions?.pg?.name ?? "")));
-  return tables(build).filter((r) => r.extensions?.canDelete && !replaced.has(`delete${build.inflection.tableType(r.codec)}`));
+  return recordTables(build).filter((r) => r.extensions?.canDelete && !replaced.has(`delete${build.inflection.tableType(r.codec)}`));
 }
 
 const describeId = "The record to work on.";
@@ -322,7 +310,7 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
           name,
           column: parameter.name!,
           codec: parameter.codec,
-          type: parameter.required && !(parameter as any).optional ? new GraphQLNonNull(type) : type,
+          type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
           description: argumentDescriptions.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
         };
       }),
@@ -352,7 +340,7 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
     members: getMembers,
     outputType: () => build.getGraphQLTypeByPgCodec(resource.codec, "output"),
     plan($input) {
-      const $values = lambda([$input, contextStep(build)], ([input, context]) =>
+      const $values = lambda([$input, contextStepOf()], ([input, context]) =>
         argumentValues(input as Record<string, unknown>, context as Grafast.Context, {
           spreads,
           members: getMembers(),
@@ -381,10 +369,6 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
 
 function idDescription(name: string): string {
   return name.endsWith("_id") ? `The ${name.slice(0, -3).replaceAll("_", " ")}.` : `The ${name.replaceAll("_", " ")}.`;
-}
-
-function contextStep(build: GraphileBuild.Build): ExecutableStep {
-  return (build.grafast as any).context();
 }
 
 async function argumentValues(

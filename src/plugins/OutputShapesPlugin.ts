@@ -57,9 +57,15 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           return { ...field, type, description };
         },
       },
-      GraphQLInputObjectType_fields_field(field, _build, context) {
-        const { fieldName } = context.scope;
-        return field.description ? field : { ...field, description: shared[fieldName] ?? `The ${words(fieldName)}.` };
+      GraphQLInputObjectType_fields_field(field, build, context) {
+        const { fieldName, pgCodec } = context.scope as any;
+        // What a composite type always has when it is read may be left out when it is written.
+        const optional = pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
+        return {
+          ...field,
+          ...(optional ? { type: (field.type as any).ofType } : {}),
+          description: field.description ?? shared[fieldName] ?? `The ${words(fieldName)}.`,
+        };
       },
     },
   },

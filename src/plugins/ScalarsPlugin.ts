@@ -4,6 +4,7 @@
  */
 import { GraphQLError, Kind, type ValueNode } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
+import { baseCodec } from "./codecs.ts";
 
 /** `2026-11-21 12:00:00.123+00` or `2026-11-21T12:00:00.123+00:00` → `2026-11-21T12:00:00.123Z`. */
 export function toRfc3339(value: unknown): string {
@@ -60,6 +61,14 @@ const scalars: Record<string, { description: string; parse(value: unknown): stri
   },
 };
 
+function baseTypeName(build: GraphileBuild.Build, codec: PgCodec): string | null {
+  const { TYPES } = build.dataplanPg;
+  const base = baseCodec(codec);
+  if (base === TYPES.text || base === TYPES.varchar) return "String";
+  if (base === TYPES.numeric) return build.inflection.builtin("BigFloat");
+  return null;
+}
+
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -79,8 +88,14 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
           build.setGraphQLTypeForPgCodec(build.dataplanPg.TYPES.uuid, ["input", "output"], "ID");
           const registered = new Set<string>();
           for (const codec of Object.values(build.pgCodecs) as PgCodec[]) {
+            if (!codec.domainOfCodec || typeof codec.extensions?.tags?.enum === "string") continue;
             const name = codec.extensions?.tags?.scalar;
-            if (typeof name !== "string" || !codec.domainOfCodec) continue;
+            if (typeof name !== "string") {
+              // A domain without a scalar of its own is what it is made of.
+              const base = baseTypeName(build, codec);
+              if (base) build.setGraphQLTypeForPgCodec(codec, ["input", "output"], base);
+              continue;
+            }
             if (!registered.has(name)) {
               registered.add(name);
               build.registerScalarType(

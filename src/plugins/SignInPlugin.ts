@@ -2,7 +2,7 @@
 /**
  * What a signing-in mutation answers is read as the user who has just signed in: `login { user { email } }` would be
  * null otherwise, since the relations of the answer are read in transactions of their own. The functions say so by the
- * tag `@signsIn <column of the answer with the user's id>`.
+ * tag `@becomes <column of the answer with the user's id>`.
  *
  * It holds for that one field. The next field of the same request acts for the token in use again, so that nobody's
  * change lands in another account by the order of two fields.
@@ -44,7 +44,7 @@ export const SignInPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field(field, build, { scope }) {
         const { plan } = field;
         if (!scope.isRootMutation || !plan) return field;
-        const column = signsIn(build, scope.fieldName);
+        const column = becomes(build, scope.fieldName);
         return {
           ...field,
           plan($root, args, info) {
@@ -65,12 +65,12 @@ export const SignInPlugin: GraphileConfig.Plugin = {
 };
 
 /** The value of the tag on the function behind a mutation; undefined for one that signs nobody in. */
-function signsIn(build: GraphileBuild.Build, fieldName: string): string | undefined {
+function becomes(build: GraphileBuild.Build, fieldName: string): string | undefined {
   const functions = Object.values(build.pgResources) as PgResource[];
   const behind = functions.find(
     (resource) =>
       resource.isMutation && build.inflection.camelCase(resource.extensions?.pg?.name ?? "") === fieldName,
   );
-  const tag = (behind?.extensions?.tags as Record<string, unknown> | undefined)?.signsIn;
+  const tag = (behind?.extensions?.tags as Record<string, unknown> | undefined)?.becomes;
   return typeof tag === "string" ? tag : undefined;
 }

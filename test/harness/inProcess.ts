@@ -1,15 +1,11 @@
-import { Pool } from "pg";
 import { makeSchema } from "postgraphile";
 import { grafast } from "postgraphile/grafast";
 import type { ExecutionResult } from "postgraphile/graphql";
 import { createAuthenticator } from "../../src/auth/authenticate.ts";
 import { type Claims, pgSettings } from "../../src/auth/claims.ts";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
-import { hashPassword, provePassword, type TransformContext } from "../../src/auth/passwords.ts";
+import { makePool } from "../../src/database/pool.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
-import { LoginTokenPlugin } from "../../src/plugins/LoginTokenPlugin.ts";
-import type { ArgumentTransform } from "../../src/plugins/OperationsPlugin.ts";
-import { SignInPlugin } from "../../src/plugins/SignInPlugin.ts";
 import { createPreset } from "../../src/preset.ts";
 
 export interface Answer {
@@ -25,28 +21,17 @@ export interface InProcessApi extends AsyncDisposable {
 
 /** The GraphQL schema over a database, without the transport. */
 export async function startInProcess(authenticatorUrl: string): Promise<InProcessApi> {
-  const pool = new Pool({ connectionString: authenticatorUrl, max: 10 });
+  const pool = makePool({ connectionString: authenticatorUrl, max: 10 });
   const keys = [{ kid: "test", secret: "a secret of the tests, long enough" }];
-  const transform =
-    (implementation: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
-    (value, { context, ...rest }) => {
-      const { claims, ip } = context as unknown as { claims: Claims; ip: string };
-      return implementation(value, { ...rest, pool, claims, ip });
-    };
   const { schema, resolvedPreset } = await makeSchema({
-    extends: [createPreset({ connectionString: authenticatorUrl })],
-    plugins: [LoginTokenPlugin, SignInPlugin],
-    plat: { signLoginToken: createLoginTokens(keys).sign },
-    schema: {
-      argumentTransforms: { hashPassword: transform(hashPassword), provePassword: transform(provePassword) },
-    },
+    extends: [createPreset({ pool, signLoginToken: createLoginTokens(keys).sign })],
     grafast: {
       context: (request) => {
         const { claims, ip } = request as unknown as { claims: Claims; ip: string };
         return { claims, ip, pgSettings: pgSettings(claims, { requestId: "test", ip, channel: "API" }) };
       },
     },
-  } as GraphileConfig.Preset);
+  });
   const authenticate = createAuthenticator({ pool, keys });
 
   return {

@@ -1,0 +1,97 @@
+--! Previous: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
+--! Hash: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
+--! Message: event-feed
+
+-- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
+
+create function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
+language plpgsql stable as $$
+declare
+  table_name text := (select r.table_name from app_hidden.record_types r where r.subject = subject_type);
+  result boolean;
+begin
+  if table_name is null then
+    return false;
+  end if;
+  -- As the viewer: the policy of the record's own table decides.
+  execute format('select exists (select from app_public.%I r where r.id = $1)', table_name) into result using subject_id;
+  return result;
+end $$;
+comment on function app_hidden.sees_subject(text, uuid) is 'Whether the viewer may see the record that an event is about.';
+
+create policy auditors on app_public.events for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read'))));
+create policy seers_of_subject on app_public.events for select to plat_user
+  using ((organization_id is null
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
+    and app_hidden.sees_subject(subject_type, subject_id));
+grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
+
+create index events_organization on app_public.events (organization_id, sequence) where sequence is not null;
+
+create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return query execute format(
+    'select t.* from %s t where t.deleted_at is not null and t.organization_id = any (array(select app_hidden.viewer_organizations(''org.admin'')))',
+    pg_typeof(_type)::text::regclass);
+end $$;
+comment on function app_hidden.deleted_records(anyelement) is 'Deleted rows of the organizations that the viewer administers.';
+
+create function app_public.events_sequence(e app_public.events) returns text
+language sql stable as $$ select e.sequence::text $$;
+grant execute on function app_public.events_sequence to plat_user, plat_anonymous;
+comment on function app_public.events_sequence is E'@notNull\n\nStrictly increasing per organization, without gaps, in the order of commits.';
+
+create function app_public.events_filter_after_sequence(e app_public.events, value text) returns boolean
+language plpgsql stable as $$
+begin
+  if value !~ '^[0-9]{1,18}$' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A sequence is a whole number as text.', '{"field": "afterSequence"}');
+  end if;
+  return e.sequence > value::bigint;
+end $$;
+create function app_public.events_filter_names(e app_public.events, value text[]) returns boolean
+language sql stable as $$
+  select e.name = any (value) or split_part(e.name, '.', 1) || '.*' = any (value) or '*' = any (value)
+$$;
+grant execute on function app_public.events_filter_after_sequence, app_public.events_filter_names to plat_user, plat_anonymous;
+comment on function app_public.events_filter_after_sequence is E'@filter afterSequence\n\nOnly events after this sequence number.';
+comment on function app_public.events_filter_names is E'@filter names\n\nNames such as lead.created, lead.* or *.';
+
+comment on column app_public.events.organization_id is E'@filter organizationId\n\nThe organization whose sequence the event is in.';
+comment on column app_public.events.project_id is E'@filter projectId\n\nThe project of the record.';
+comment on column app_public.events.subject_type is E'@filter\n\nThe kind of record that changed, such as lead.';
+comment on column app_public.events.subject_id is E'@filter subjectId\n\nThe record that changed.';
+comment on column app_public.events.occurred_at is E'@filter\n\nWhen the transaction of the change began.';
+comment on column app_public.events.actor_id is E'@behavior -*\n\nThe user who caused it.';
+comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event that led to this one.';
+
+comment on table app_public.events is $$
+@portfolio org.member
+@defaultOrder organization_id asc, sequence asc
+@foreignKey (organization_id) references organizations (id)|@fieldName organization|@backwardBehavior -*
+@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*
+@foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
+@foreignKey (caused_by_id) references events (id)|@fieldName causedBy|@backwardBehavior -*
+
+Something that happened to a record; never changed, never deleted.$$;
+
+-- record.events for every record; tables of later chapters get theirs by make_record.
+create function app_private.make_event_history(table_name text) returns void
+language plpgsql volatile as $$
+begin
+  if to_regclass(format('app_public.%I', table_name)) is null or table_name in ('users') then
+    return;
+  end if;
+  execute format(
+    'create function app_public.%I(r app_public.%I) returns setof app_public.events language sql stable rows 20 as
+     $f$ select e.* from app_public.events e where e.%s = r.id order by e.id desc $f$',
+    table_name || '_events', table_name, case table_name when 'projects' then 'project_id' when 'organizations' then 'organization_id' else 'subject_id' end);
+  execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
+  execute format('comment on function app_public.%I is %L', table_name || '_events',
+    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n\nWhat happened there, latest first; null without the permission audit.read.'
+      else 'What happened to it, latest first.' end);
+end $$;
+select app_private.make_event_history(r.table_name) from app_hidden.record_types r;

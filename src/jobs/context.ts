@@ -1,0 +1,39 @@
+import type { Task } from "graphile-worker";
+import type { MailProvider } from "../providers/mail/index.ts";
+
+/** What tasks need of the process they run in; it stands beside the job runner's own helpers. */
+export interface TaskContext {
+  mail: MailProvider;
+  /** Where people use the service, for links; without a trailing slash. */
+  webUrl: string;
+  /** Who gets the messages to the service. */
+  operatorEmail: string;
+}
+
+declare module "graphile-worker" {
+  interface JobHelpers extends TaskContext {}
+}
+
+/**
+ * A preset for the job runner that hands the context to every task it loads from its folder, as members of the
+ * task's second argument. So a task is one file with one function, and nothing is global.
+ */
+export function taskContext(context: TaskContext): GraphileConfig.Preset {
+  return {
+    plugins: [
+      {
+        name: "TaskContextPlugin",
+        version: "1.0.0",
+        after: ["LoadTaskFromJsPlugin"],
+        worker: {
+          hooks: {
+            loadTaskFromFiles(_ctx, event) {
+              const task = event.handler as Task | undefined;
+              if (task) event.handler = (payload, helpers) => task(payload, { ...helpers, ...context });
+            },
+          },
+        },
+      },
+    ],
+  };
+}

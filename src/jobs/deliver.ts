@@ -1,0 +1,67 @@
+import type { JobHelpers } from "graphile-worker";
+import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
+
+/**
+ * Mails of jobs. A job runs at least once, so each mail has a key, and what the mail server took (or refused for
+ * good) under that key is not sent again. What remains: when the process dies between the server's yes and the note
+ * of it, the mail goes out a second time, with the same Message-ID.
+ */
+
+/** Whether the mail was taken or refused for good before. */
+export async function isSettled({ query }: JobHelpers, key: string): Promise<boolean> {
+  const { rowCount } = await query("select from app_private.mail_deliveries where key = $1", [key]);
+  return rowCount === 1;
+}
+
+/**
+ * Sends one mail, unless its key is settled. A final refusal is noted and logged, not thrown: to try again is useless.
+ * @returns whether the mail was taken now.
+ * @throws MailDeferred when it is worth another try; the job runner makes it.
+ */
+export async function deliver(helpers: JobHelpers, message: MailMessage): Promise<boolean> {
+  if (await isSettled(helpers, message.key)) return false;
+  try {
+    const { id } = await helpers.mail.send(message);
+    await note(helpers, message, "SENT", id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof MailRefused)) throw error;
+    await note(helpers, message, "REFUSED", error.message);
+    helpers.logger.warn(`${error.message} Mail: ${helpers.job.task_identifier}.`);
+    return false;
+  }
+}
+
+/**
+ * Sends a mail to each recipient, with one key each, so that a later try reaches those only who were not reached.
+ * @throws the first failure, after all were tried.
+ */
+export async function deliverToEach(
+  helpers: JobHelpers,
+  recipients: string[],
+  message: Omit<MailMessage, "to">,
+): Promise<void> {
+  const failures: unknown[] = [];
+  for (const to of recipients) {
+    if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
+    try {
+      await deliver(helpers, { ...message, to, key: `${message.key} ${to}` });
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function note(
+  { query }: JobHelpers,
+  { key, to }: MailMessage,
+  outcome: string,
+  detail: string,
+): Promise<void> {
+  await query(
+    `insert into app_private.mail_deliveries (key, recipient, outcome, detail) values ($1, $2, $3, $4)
+     on conflict (key) do nothing`,
+    [key, to, outcome, detail],
+  );
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import type { SendMailOptions } from "nodemailer";
+import type { MailMessage } from "./message.ts";
+
+// Control characters end or fold a header; the others change the direction of the text around them, which fakes senders.
+// eslint-disable-next-line no-control-regex
+const unfitForHeaders = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069\ufeff]+/g;
+
+/** A value on one line, without control characters, of at most `length` characters. */
+export function oneLine(value: string, length = 200): string {
+  const clean = value.replace(unfitForHeaders, " ").replace(/ {2,}/g, " ").trim();
+  const characters = [...clean];
+  return characters.length > length ? `${characters.slice(0, length - 1).join("")}…` : clean;
+}
+
+/** The bare address of a sender such as `Plat <no-reply@example.com>`. */
+export function bareAddress(from: string): string {
+  return /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from.trim();
+}
+
+/**
+ * A mail as the mail library takes it. Addresses go in as objects, so that nothing in them is parsed as a list, and
+ * the library may read neither files nor addresses on behalf of a message.
+ * @param from the sender, with or without a name.
+ */
+export function compose(message: MailMessage, from: string): SendMailOptions {
+  const { key, to, replyTo, subject, text, html, unsubscribe } = message;
+  const hash = createHash("sha256").update(key).digest("hex").slice(0, 40);
+  return {
+    messageId: `<${hash}@${bareAddress(from).split("@")[1]}>`,
+    from,
+    to: { name: "", address: oneLine(to, 254) },
+    replyTo: replyTo && { name: oneLine(replyTo.name, 100), address: oneLine(replyTo.address, 254) },
+    subject: oneLine(subject),
+    text,
+    html,
+    // Keeps vacation notices and other robots from answering.
+    headers: {
+      "Auto-Submitted": "auto-generated",
+      ...(unsubscribe ? { "List-Unsubscribe": `<${oneLine(unsubscribe, 500)}>` } : {}),
+    },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}

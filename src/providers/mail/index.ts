@@ -1,0 +1,20 @@
+import { join } from "node:path";
+import type { MailProvider } from "./message.ts";
+import { createOutbox } from "./outbox.ts";
+import { createSmtp } from "./smtp.ts";
+
+export { MailDeferred, MailRefused, type MailMessage, type MailProvider } from "./message.ts";
+
+export interface MailOptions {
+  /** The mail server; without one, mail is written to the outbox folder. */
+  smtpUrl?: string | undefined;
+  /** The outbox is the folder `outbox` in it. */
+  dataDir: string;
+  /** Sender of all mail, with or without a name. */
+  from: string;
+}
+
+/** How the service sends mail. */
+export function createMailProvider({ smtpUrl, dataDir, from }: MailOptions): MailProvider {
+  return smtpUrl ? createSmtp(smtpUrl, from) : createOutbox(join(dataDir, "outbox"), from);
+}

@@ -1,0 +1,81 @@
+import { oneLine } from "./compose.ts";
+
+/** A mail is written once, as blocks, and rendered as plain text and as HTML. */
+export type Block =
+  | string
+  /** What a user wrote, line breaks kept, set apart from what the service says. */
+  | { quote: string }
+  | { code: string }
+  | { link: string; label: string }
+  | { facts: [label: string, value: string | null | undefined][] };
+
+export interface Letter {
+  subject: string;
+  blocks: Block[];
+  /** Why the reader gets this mail. */
+  footer: string;
+}
+
+export interface Rendered {
+  subject: string;
+  text: string;
+  html: string;
+}
+
+/** Renders a letter; every value is escaped, in whatever block it stands. */
+export function render({ subject, blocks, footer }: Letter): Rendered {
+  return {
+    subject: oneLine(subject),
+    text: [...blocks.map(textOf), `-- \n${oneLine(footer, 1000)}`].join("\n\n") + "\n",
+    html: [
+      '<!doctype html><html lang="en"><head><meta charset="utf-8"></head>',
+      '<body style="font:16px/1.5 sans-serif;color:#222;max-width:36em;margin:2em auto;padding:0 1em">',
+      ...blocks.map(htmlOf),
+      `<p style="color:#666;font-size:13px;border-top:1px solid #ddd;padding-top:1em">${escape(footer)}</p>`,
+      "</body></html>",
+    ].join("\n"),
+  };
+}
+
+function textOf(block: Block): string {
+  if (typeof block === "string") return oneLine(block, 2000);
+  // The mark on each line: nothing in a quote can pass for words of the service.
+  if ("quote" in block)
+    return lines(block.quote)
+      .map((line) => `> ${oneLine(line, 20_000)}`)
+      .join("\n");
+  if ("code" in block) return `    ${block.code}`;
+  if ("link" in block) return `${block.label}:\n${block.link}`;
+  return given(block.facts)
+    .map(([label, value]) => `${label}: ${oneLine(value, 300)}`)
+    .join("\n");
+}
+
+function htmlOf(block: Block): string {
+  if (typeof block === "string") return `<p>${escape(oneLine(block, 2000))}</p>`;
+  if ("quote" in block)
+    return `<blockquote style="margin:0;padding-left:1em;border-left:3px solid #ccc">${lines(block.quote).map(escape).join("<br>")}</blockquote>`;
+  if ("code" in block)
+    return `<p style="font:700 24px monospace;letter-spacing:2px">${escape(block.code)}</p>`;
+  if ("link" in block) {
+    const href = /^https?:\/\//.test(block.link) ? block.link : "";
+    return `<p><a href="${escape(href)}">${escape(block.label)}</a></p>`;
+  }
+  return `<p>${given(block.facts)
+    .map(([label, value]) => `${escape(label)}: ${escape(oneLine(value, 300))}`)
+    .join("<br>")}</p>`;
+}
+
+const lines = (text: string): string[] => text.split(/\r\n|[\r\n\u2028\u2029]/);
+
+const given = (facts: [string, string | null | undefined][]): [string, string][] =>
+  facts.filter((fact): fact is [string, string] => Boolean(fact[1]));
+
+const entities: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);

@@ -1,0 +1,33 @@
+/** One mail to one person. What users wrote may stand in any member: the providers see to it that it stays text. */
+export interface MailMessage {
+  /** Names this very mail: sent twice under one key, it carries the same Message-ID both times. */
+  key: string;
+  /** An e-mail address, nothing else. */
+  to: string;
+  replyTo?: { name: string; address: string };
+  subject: string;
+  text: string;
+  html: string;
+  /** Where one stops mails of this kind: an address that starts with https: or mailto:. */
+  unsubscribe?: string;
+}
+
+export interface MailProvider {
+  /**
+   * Hands a mail over.
+   * @returns the id under which it was taken.
+   * @throws MailRefused when it is useless to try again, MailDeferred when it is not.
+   */
+  send(message: MailMessage): Promise<{ id: string }>;
+  close(): Promise<void>;
+}
+
+/** The other side will never take this mail: no such mailbox, or the message is unwanted. */
+export class MailRefused extends Error {
+  override name = "MailRefused";
+}
+
+/** The mail could not be handed over now; a later try may succeed. */
+export class MailDeferred extends Error {
+  override name = "MailDeferred";
+}

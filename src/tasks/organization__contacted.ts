@@ -1,0 +1,28 @@
+import type { Task } from "graphile-worker";
+import { deliverToEach } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { organizationContacted, type VisitorMessage } from "../providers/mail/templates.ts";
+
+/**
+ * Forwards the message {id} of a visitor to the organization's mailbox, or to its owners.
+ * Run twice: goes to those only who did not get it.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { rows } = await helpers.query<VisitorMessage & { organization: string; mailboxes: string[] }>(
+    `select c.name, c.email, c.phone, c.message, o.name as organization,
+       array(select app_private.organization_mailboxes(o.id)) as mailboxes
+     from app_private.contact_messages c join app_public.organizations o on o.id = c.organization_id
+     where c.id = $1`,
+    [id],
+  );
+  const message = rows[0];
+  if (!message) return;
+  await deliverToEach(helpers, message.mailboxes, {
+    key: `organization contacted ${id}`,
+    replyTo: { name: message.name, address: message.email },
+    ...organizationContacted(message),
+  });
+};
+
+export default task;

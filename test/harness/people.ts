@@ -1,0 +1,98 @@
+import { Client, Pool, type QueryResultRow } from "pg";
+
+/** Acts as people in SQL, the way the API does: their role and settings, one transaction for each statement. */
+export interface People {
+  /** Without any policy, as the owner of the database. */
+  owner: Pool;
+  /** A new user with the e-mail address `<name>@example.com`; returns the id. */
+  person(name: string): Promise<string>;
+  /** A new organization with its members; the first owner is whoever founds it. */
+  organization(name: string, members: Record<string, "OWNER" | "ADMIN" | "MEMBER">): Promise<string>;
+  /** Runs one statement as a user, or as a visitor without a token (null). */
+  as<R extends QueryResultRow>(
+    user: string | null,
+    sql: string,
+    values?: unknown[],
+    settings?: Settings,
+  ): Promise<R[]>;
+  end(): Promise<void>;
+}
+
+type Settings = Record<string, string>;
+
+/** What the caller of the API reads of a refusal. */
+export interface Refusal {
+  code: string;
+  message: string;
+  field?: string;
+  permission?: string;
+  existingId?: string;
+  retryAfterSeconds?: number;
+}
+
+/** The coded error that a statement ends with; fails when there is none. */
+export async function refusal(statement: Promise<unknown>): Promise<Refusal> {
+  try {
+    await statement;
+  } catch (error) {
+    const { code, message, detail } = error as { code?: string; message: string; detail?: string };
+    if (code !== "PLAT0") throw error;
+    return { ...JSON.parse(detail!), message };
+  }
+  throw new Error("Nothing was refused.");
+}
+
+export function createPeople(ownerUrl: string): People {
+  const owner = new Pool({ connectionString: ownerUrl, max: 2 });
+  // Removing the database ends what is still connected.
+  owner.on("error", () => {});
+
+  async function person(name: string): Promise<string> {
+    const { rows } = await owner.query<{ id: string }>(
+      "insert into app_public.users (first_name, last_name) values ($1, 'Test') returning id",
+      [name],
+    );
+    const { id } = rows[0]!;
+    await owner.query("insert into app_hidden.user_identities (user_id, email) values ($1, $2)", [
+      id,
+      `${name.toLowerCase()}@example.com`,
+    ]);
+    return id;
+  }
+
+  async function organization(name: string, members: Record<string, string>): Promise<string> {
+    const { rows } = await owner.query<{ id: string }>(
+      "insert into app_public.organizations (name) values ($1) returning id",
+      [name],
+    );
+    const { id } = rows[0]!;
+    for (const [user, role] of Object.entries(members))
+      await owner.query(
+        "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, $3)",
+        [id, user, role],
+      );
+    return id;
+  }
+
+  async function as<R extends QueryResultRow>(
+    user: string | null,
+    sql: string,
+    values: unknown[] = [],
+    settings: Settings = {},
+  ): Promise<R[]> {
+    const client = new Client({ connectionString: ownerUrl });
+    await client.connect();
+    try {
+      await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}`);
+      for (const [key, value] of Object.entries({ user_id: user ?? "", ...settings }))
+        await client.query("select set_config($1, $2, true)", [`plat.${key}`, value]);
+      const { rows } = await client.query<R>(sql, values);
+      await client.query("commit");
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  return { owner, person, organization, as, end: () => owner.end() };
+}

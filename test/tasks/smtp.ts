@@ -1,0 +1,53 @@
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
+import PostalMime, { type Email } from "postal-mime";
+
+export interface SmtpServer {
+  port: number;
+  /** What was taken, parsed. */
+  mails: { email: Email; raw: string; to: string[]; user: string | undefined; encrypted: boolean }[];
+  close(): Promise<void>;
+}
+
+/** A real mail server on a port of its own; `options` decide what it refuses. */
+export async function startSmtpServer(options: SMTPServerOptions = {}): Promise<SmtpServer> {
+  const mails: SmtpServer["mails"] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: [...(options.onAuth ? [] : ["AUTH"]), ...(options.cert ? [] : ["STARTTLS"])],
+    // No resolver is asked for the client's name.
+    disableReverseLookup: true,
+    onData(stream, session, done) {
+      const chunks: Buffer[] = [];
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      stream.on("end", () => {
+        const raw = Buffer.concat(chunks);
+        PostalMime.parse(raw).then((email) => {
+          mails.push({
+            email,
+            raw: raw.toString(),
+            to: session.envelope.rcptTo.map(({ address }) => address),
+            user: session.user as string | undefined,
+            encrypted: session.secure,
+          });
+          done();
+        }, done);
+      });
+    },
+    ...options,
+  });
+  // A client that hangs up is the client's affair.
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  return {
+    port: address.port,
+    mails,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+/** The answer with which a mail server refuses. */
+export function answer(responseCode: number, message: string): Error {
+  return Object.assign(new Error(message), { responseCode });
+}

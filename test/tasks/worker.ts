@@ -1,0 +1,55 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Logger, runOnce, WorkerPreset } from "graphile-worker";
+import PostalMime, { type Email } from "postal-mime";
+import { taskContext } from "../../src/jobs/context.ts";
+import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
+
+export interface Outbox {
+  provider: MailProvider;
+  /** Reads and removes what was sent since the last time, oldest first. */
+  take(): Promise<Email[]>;
+  remove(): Promise<void>;
+}
+
+export async function createOutbox(): Promise<Outbox> {
+  const dataDir = await mkdtemp(join(tmpdir(), `plat-outbox-${randomBytes(3).toString("hex")}-`));
+  const folder = join(dataDir, "outbox");
+  return {
+    provider: createMailProvider({ dataDir, from: "Plat <no-reply@plat.example>" }),
+    async take() {
+      const names = await readdir(folder).catch(() => []);
+      const mails: Email[] = [];
+      for (const name of names.sort()) {
+        mails.push(await PostalMime.parse(await readFile(join(folder, name))));
+        await rm(join(folder, name));
+      }
+      return mails;
+    },
+    remove: () => rm(dataDir, { recursive: true, force: true }),
+  };
+}
+
+/** Runs the jobs that are due, with the service's own tasks, and returns what the job runner logged. */
+export async function runJobs(connectionString: string, mail: MailProvider): Promise<string[]> {
+  const log: string[] = [];
+  await runOnce({
+    noHandleSignals: true,
+    preset: {
+      extends: [
+        WorkerPreset,
+        taskContext({ mail, webUrl: "https://plat.example", operatorEmail: "operator@plat.example" }),
+      ],
+      worker: {
+        connectionString,
+        taskDirectory: join(import.meta.dirname, "../../src/tasks"),
+        logger: new Logger(() => (level, message) => {
+          log.push(`${level} ${message}`);
+        }),
+      },
+    },
+  });
+  return log;
+}
