@@ -21,6 +21,7 @@ import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 
 declare global {
   namespace Grafast {
@@ -57,6 +58,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       EventSubjectPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
+      SignInPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.

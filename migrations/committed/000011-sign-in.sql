@@ -1,5 +1,5 @@
 --! Previous: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
---! Hash: sha1:4feb67d80d86456526d718517e22b8bcb5536947
+--! Hash: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -35,7 +35,7 @@ The result of signing in.$$;
 comment on column app_public.authentication.token is E'@notNull\n\nSend it as "Authorization: Bearer <token>".';
 comment on column app_public.authentication.token_type is E'@notNull\n\nAlways Bearer.';
 comment on column app_public.authentication.expires_at is E'@notNull\n\nWhen the token ends by itself; it ends sooner when the password changes or the user is suspended.';
-comment on column app_public.authentication.user_id is 'Who signed in.';
+comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
 
 --------------------------------------------------------------------------------------------------------
 -- Tries: the moments of the last ones under a key, in one row, so that parallel tries wait for each other and count.
@@ -63,12 +63,6 @@ comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen
 insert into app_private.event_names (subject, column_name, value, name) values
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user', 'last_login_at', null, 'signed_in');
-
--- Who has just signed up or in sees themselves in the answer of that same transaction.
-create policy self_anew on app_public.users for select to plat_anonymous
-  using (deleted_at is null and id = (select app_public.current_user_id()));
-create policy self_anew on app_hidden.user_identities for select to plat_anonymous
-  using (user_id = (select app_public.current_user_id()));
 
 create function app_private.count_try(key text, most int, within interval) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -179,7 +173,7 @@ begin
       jsonb_build_object('field', case when email is null then 'email' else 'password' end));
   end if;
   perform app_hidden.refuse_bad_value(null::app_public.users, jsonb_build_object('first_name', first_name, 'last_name', last_name));
-  -- From here on the viewer is the new user: it is they who caused the events, and they see their own e-mail address.
+  -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
@@ -373,6 +367,7 @@ begin
   return result;
 end $$;
 comment on function app_public.reset_password is $$
+@becomes id
 @arg token The one-time code of the mail that createUserOtp sent.
 @arg password 10 characters or more.
 
@@ -419,6 +414,8 @@ begin
   return result;
 exception
   when unique_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated <> 'user_identities_username' then raise; end if;
     perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
   when check_violation then
     get stacked diagnostics violated = constraint_name;

@@ -1,5 +1,5 @@
---! Previous: sha1:4feb67d80d86456526d718517e22b8bcb5536947
---! Hash: sha1:eddb755dc5e16c211bd8e8e4bc2345706cf1e583
+--! Previous: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
+--! Hash: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -14,6 +14,7 @@ create table app_public.access_tokens (
   organization_id uuid references app_public.organizations on delete cascade,
   parent_id uuid references app_public.access_tokens on delete cascade,
   name app_public.short_text not null,
+  token text constraint access_tokens_token_is_not_kept check (token is null),
   prefix text not null,
   scopes text[] not null default '{}',
   read_only boolean not null default false,
@@ -47,8 +48,10 @@ insert into app_private.event_names (subject, column_name, value, name) values (
 
 comment on table app_public.access_tokens is 'A long-lived token for programs.';
 comment on column app_public.access_tokens.user_id is E'@behavior -*\n\nWhose token it is.';
+comment on column app_public.access_tokens.organization_id is E'@behavior -*\n\nThe only organization it works in.';
 comment on column app_public.access_tokens.parent_id is E'@behavior -*\n\nThe token that created it, and takes it along when revoked.';
 comment on column app_public.access_tokens.name is 'What it is for.';
+comment on column app_public.access_tokens.token is 'The token itself: in the answer of createAccessToken, and null ever after.';
 comment on column app_public.access_tokens.prefix is 'The first characters of the token, to recognise it by.';
 comment on column app_public.access_tokens.scopes is 'The permissions it is restricted to, such as lead.read or lead.*; empty: all of its user.';
 comment on column app_public.access_tokens.read_only is 'Whether it may run queries only.';
@@ -60,24 +63,20 @@ comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
   E'@foreignFieldName accessTokens\n@forwardBehavior -*\n@backwardDescription The access tokens; empty for everybody but the user.\n\nThe user.';
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
   E'@backwardBehavior -*\n\nThe only organization it works in; null: all of its user.';
+comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens are not kept.';
 comment on constraint access_tokens_parent_id_fkey on app_public.access_tokens is E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe token that created it.';
 
 create function app_public.access_tokens_status(t app_public.access_tokens) returns app_public.access_token_status
 language sql stable as $$
   select (case when t.revoked_at is not null then 'REVOKED' when t.expires_at <= now() then 'EXPIRED' else 'ACTIVE' end)::app_public.access_token_status
 $$;
-create function app_public.access_tokens_token(t app_public.access_tokens) returns text
-language sql stable as $$
-  select case when split_part(app_hidden.setting('created_token'), ' ', 1) = t.id::text then split_part(app_hidden.setting('created_token'), ' ', 2) end
-$$;
 create function app_public.access_tokens_last_used_at(t app_public.access_tokens) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select s.last_used_at from app_private.access_token_secrets s
   where s.token_id = t.id and t.user_id = (select app_public.current_user_id())
 $$;
-grant execute on function app_public.access_tokens_status, app_public.access_tokens_token, app_public.access_tokens_last_used_at to plat_user;
+grant execute on function app_public.access_tokens_status, app_public.access_tokens_last_used_at to plat_user;
 comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it works.';
-comment on function app_public.access_tokens_token is 'The token itself: in the answer of createAccessToken, and null ever after.';
 comment on function app_public.access_tokens_last_used_at is 'The last request with it, to the minute.';
 
 --------------------------------------------------------------------------------------------------------
@@ -112,7 +111,7 @@ declare
   most constant int := 100;
   own app_public.access_tokens;
   body text := 'plat_' || app_private.random_text(32);
-  token text := body || app_private.token_checksum(body);
+  secret text := body || app_private.token_checksum(body);
   result app_public.access_tokens;
   wrong text;
 begin
@@ -161,12 +160,12 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most), jsonb_build_object('limit', most));
   end if;
   insert into app_public.access_tokens (user_id, organization_id, parent_id, name, prefix, scopes, read_only, expires_at)
-    values (viewer_id, organization_id, own.id, btrim(name), left(token, 11),
+    values (viewer_id, organization_id, own.id, btrim(name), left(secret, 11),
       coalesce((select array_agg(distinct s order by s) from unnest(scopes) s), '{}'), coalesce(read_only, false), expires_at)
     returning * into result;
-  insert into app_private.access_token_secrets (token_id, token_sha256) values (result.id, sha256(convert_to(token, 'UTF8')));
-  -- The one look at it: the field "token" reads this setting, which ends with the transaction.
-  perform set_config('plat.created_token', result.id || ' ' || token, true);
+  insert into app_private.access_token_secrets (token_id, token_sha256) values (result.id, sha256(convert_to(secret, 'UTF8')));
+  -- The one look at it: it travels in the answer's row, never in the table.
+  result.token := secret;
   return result;
 end $$;
 comment on function app_public.create_access_token is $$

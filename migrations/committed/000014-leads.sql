@@ -1,5 +1,5 @@
---! Previous: sha1:eddb755dc5e16c211bd8e8e4bc2345706cf1e583
---! Hash: sha1:112b9064dbce8121e7a574e1f5134d5d88b590dd
+--! Previous: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
+--! Hash: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

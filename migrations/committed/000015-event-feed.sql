@@ -1,5 +1,5 @@
---! Previous: sha1:112b9064dbce8121e7a574e1f5134d5d88b590dd
---! Hash: sha1:94e47da3daf8ed14a820b66924fda8e42bc8269a
+--! Previous: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
+--! Hash: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

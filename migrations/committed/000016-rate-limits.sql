@@ -1,5 +1,5 @@
---! Previous: sha1:94e47da3daf8ed14a820b66924fda8e42bc8269a
---! Hash: sha1:298bc357c17bfb001da3f9e5f32897c23c748dcc
+--! Previous: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
+--! Hash: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

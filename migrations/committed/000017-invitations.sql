@@ -1,5 +1,5 @@
---! Previous: sha1:298bc357c17bfb001da3f9e5f32897c23c748dcc
---! Hash: sha1:a9ffd3baae66ef95d9f3ff3e02112a25332879e0
+--! Previous: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
+--! Hash: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

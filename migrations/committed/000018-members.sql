@@ -1,5 +1,5 @@
---! Previous: sha1:a9ffd3baae66ef95d9f3ff3e02112a25332879e0
---! Hash: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
+--! Previous: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
+--! Hash: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

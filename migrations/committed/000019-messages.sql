@@ -1,5 +1,5 @@
---! Previous: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
---! Hash: sha1:90b45ca5132d704d15a19450098aa76de9f0d549
+--! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
+--! Hash: sha1:4c4557701be5dc0f81820027126c4caa6a2b05e8
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

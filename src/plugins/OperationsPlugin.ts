@@ -6,7 +6,6 @@
  *   app_hidden.create_record, update_record and delete_record as the viewer;
  * - a volatile function is the mutation of its name, its arguments are the members of `input`; where the first argument
  *   is `input jsonb`, the granted columns of the table that it returns are members too;
- * - a function tagged `@becomes column` signs in the user that the column of its result names, for the rest of the answer;
  * - a function named like a generated operation replaces it.
  */
 import {
@@ -15,7 +14,6 @@ import {
   get,
   lambda,
   object,
-  sideEffect,
   type ExecutableStep,
 } from "postgraphile/grafast";
 import { pgSelect, TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
@@ -105,15 +103,13 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
                 description: `Input of ${operation.fieldName}.`,
                 fields: () =>
                   Object.fromEntries(
-                    operation
-                      .members()
-                      .map((member): [string, GraphQLInputFieldConfig] => [
-                        member.name,
-                        {
-                          type: member.type,
-                          ...(member.description ? { description: member.description } : {}),
-                        },
-                      ]),
+                    operation.members().map((member): [string, GraphQLInputFieldConfig] => [
+                      member.name,
+                      {
+                        type: member.type,
+                        ...(member.description ? { description: member.description } : {}),
+                      },
+                    ]),
                   ),
               }),
               `OperationsPlugin: ${operation.fieldName}`,
@@ -457,15 +453,7 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
         mode: "mutation",
         joinAsLateral: true,
       });
-      const $record = $select.single() as any;
-      const becomes = tags?.becomes;
-      if (typeof becomes === "string") {
-        // Whoever has signed in reads the rest of the answer as themselves.
-        sideEffect([contextStepOf(), $record.get(becomes)], ([context, userId]: any) => {
-          if (userId) Object.assign(context.pgSettings, { role: "plat_user", "plat.user_id": userId });
-        });
-      }
-      return $record as ExecutableStep;
+      return $select.single() as unknown as ExecutableStep;
     },
   };
 }
