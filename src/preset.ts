@@ -1,37 +1,117 @@
-/** The whole GraphQL policy on one page: base preset, companions, our plugins, behaviours. */
+/** The whole GraphQL policy on one page: base preset, companions, transport, our plugins, what is shown. */
 import { PgAggregatesPreset } from "@graphile/pg-aggregates";
 import { PgSimplifyInflectionPreset } from "@graphile/simplify-inflection";
-import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
+import type { Pool } from "pg";
 import { makePgService } from "postgraphile/adaptors/pg";
-import { NamingPlugin } from "./plugins/NamingPlugin.ts";
+import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
+import type { Claims } from "./auth/claims.ts";
+import { pgSettings } from "./auth/claims.ts";
+import type { LoginTokens } from "./auth/loginToken.ts";
+import { hashPassword, provePassword } from "./auth/passwords.ts";
+import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
+import { transportPreset } from "./http/preset.ts";
+import { claimsOf, requestState } from "./http/requestState.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
-import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
+import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
+import { NamingPlugin } from "./plugins/NamingPlugin.ts";
+import { OperationsPlugin, type ArgumentTransform } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 
-export function createPreset(options: { connectionString: string }): GraphileConfig.Preset {
+declare global {
+  namespace Grafast {
+    interface Context {
+      claims: Claims;
+      ip: string | undefined;
+    }
+  }
+}
+
+export interface PresetOptions {
+  /** Connections of plat_authenticator. */
+  pool: Pool;
+  signLoginToken: LoginTokens["sign"];
+}
+
+/** The preset of the API; `pool` serves introspection too. */
+export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileConfig.Preset {
+  const withPool =
+    (transform: typeof hashPassword): ArgumentTransform =>
+    (value, { context, ...details }) =>
+      transform(value, { ...details, pool, claims: context.claims, ip: context.ip });
+
   return {
-    extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset],
-    plugins: [NamingPlugin, BehaviorsPlugin, ScalarsPlugin, ListsPlugin, RecordByIdPlugin, OperationsPlugin, EventSubjectPlugin, OutputShapesPlugin, PermissionsPlugin],
-    disablePlugins: ["NodePlugin", "QueryQueryPlugin", "PgMutationCreatePlugin", "PgMutationUpdateDeletePlugin", "MutationPayloadQueryPlugin", "PgIndexBehaviorsPlugin", "PgConditionArgumentPlugin", "PgConditionCustomFieldsPlugin", "PgConnectionArgOrderByPlugin", "PgOrderAllAttributesPlugin", "PgOrderByPrimaryKeyPlugin", "PgOrderCustomFieldsPlugin", "PgConnectionArgOrderByDefaultValuePlugin", "PgAggregatesOrderByAggregatesPlugin", "PgAggregatesFilterRelationalAggregatesPlugin"],
-    pgServices: [
-      makePgService({
-        connectionString: options.connectionString,
-        schemas: ["app_public"],
-        pgSettingsForIntrospection: { role: "plat_user" },
-      }),
+    extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
+    plugins: [
+      NamingPlugin,
+      BehaviorsPlugin,
+      ScalarsPlugin,
+      LoginTokenPlugin,
+      ListsPlugin,
+      RecordByIdPlugin,
+      OperationsPlugin,
+      EventSubjectPlugin,
+      OutputShapesPlugin,
+      PermissionsPlugin,
     ],
+    disablePlugins: [
+      // No global object identification: ids are plain.
+      "NodePlugin",
+      "QueryQueryPlugin",
+      // ListsPlugin takes the place of stock conditions and orders.
+      "PgIndexBehaviorsPlugin",
+      "PgConditionArgumentPlugin",
+      "PgConditionCustomFieldsPlugin",
+      "PgConnectionArgOrderByPlugin",
+      "PgConnectionArgOrderByDefaultValuePlugin",
+      "PgOrderAllAttributesPlugin",
+      "PgOrderByPrimaryKeyPlugin",
+      "PgOrderCustomFieldsPlugin",
+      "PgAggregatesOrderByAggregatesPlugin",
+      "PgAggregatesFilterRelationalAggregatesPlugin",
+    ],
+    pgServices: [
+      {
+        ...makePgService({
+          pool,
+          schemas: ["app_public"],
+          pubsub: false,
+          pgSettingsForIntrospection: { role: "plat_user" },
+        }),
+        adaptor: makeFusedAdaptor(),
+      },
+    ],
+    plat: { signLoginToken },
+    grafast: {
+      context: (requestContext) => {
+        const request = requestContext.expressv4?.req;
+        if (!request) return {};
+        const claims = claimsOf(request) as Claims;
+        const ip = (request as { ip?: string }).ip;
+        return {
+          claims,
+          ip,
+          pgSettings: pgSettings(claims, {
+            requestId: requestState(request).id,
+            channel: "API",
+            ...(ip ? { ip } : {}),
+          }),
+        };
+      },
+    },
     gather: { pgStrictFunctions: true },
     schema: {
       dontSwallowErrors: true,
+      sortExport: true,
       pgForbidSetofFunctionsToReturnNull: true,
       pgOmitListSuffix: true,
+      // Operations take the place of the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
-      sortExport: true,
+      argumentTransforms: { hashPassword: withPool(hashPassword), provePassword: withPool(provePassword) },
     },
   };
 }

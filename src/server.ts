@@ -61,7 +61,12 @@ async function main(): Promise<void> {
 
     if (config.mode === "all" || config.mode === "api") {
       const jwtKeys = await loadJwtKeys(config);
-      const graphql = await startGraphql({ config, database, jwtKeys, log });
+      const graphql = await startGraphql({
+        authenticatorUrl: database.authenticatorUrl,
+        poolSize: config.poolSize,
+        jwtKeys,
+        log,
+      });
       shutdown.add("GraphQL", graphql.release);
       readiness.add("database", graphql.isReachable);
 

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Hash: sha1:d37402b22af87c9feeb286940fff015c5fe6effd
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:d37402b22af87c9feeb286940fff015c5fe6effd
+--! Hash: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
+--! Hash: sha1:4df259afab7d812c6508599dedd256ffafcf3def
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes
@@ -33,7 +33,7 @@ create table app_public.events (
   changes jsonb,
   data jsonb not null,
   caused_by_id uuid,
-  transaction_id xid8 not null default pg_current_xact_id()
+  transaction_id bigint not null default pg_current_xact_id()::text::bigint
 );
 create unique index events_sequence on app_public.events (stream_id, sequence) where sequence is not null;
 create index events_unnumbered on app_public.events (transaction_id) where sequence is null;
@@ -63,7 +63,7 @@ alter table app_private.event_counters enable row level security;
 comment on table app_private.event_counters is 'The last sequence number of each stream.';
 
 create table app_private.event_batches (
-  transaction_id xid8 not null default pg_current_xact_id(),
+  transaction_id bigint not null default pg_current_xact_id()::text::bigint,
   stream_id uuid not null,
   primary key (transaction_id, stream_id)
 );
@@ -107,13 +107,13 @@ begin
   -- The first of the transaction's batches numbers them all, in the order of streams: two transactions that write to
   -- the same two organizations take the counters in the same order.
   for batch in
-    delete from app_private.event_batches b where b.transaction_id = pg_current_xact_id() returning b.stream_id
+    delete from app_private.event_batches b where b.transaction_id = pg_current_xact_id()::text::bigint returning b.stream_id
   loop
     null;
   end loop;
   for batch in
     select e.stream_id, count(*) as amount from app_public.events e
-    where e.transaction_id = pg_current_xact_id() and e.sequence is null
+    where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null
     group by e.stream_id order by e.stream_id
   loop
     insert into app_private.event_counters as c (stream_id, last_sequence) values (batch.stream_id, batch.amount)
@@ -122,7 +122,7 @@ begin
     update app_public.events e set sequence = last_number - batch.amount + numbered.position
     from (
       select n.id, row_number() over (order by n.id) as position from app_public.events n
-      where n.transaction_id = pg_current_xact_id() and n.sequence is null and n.stream_id = batch.stream_id
+      where n.transaction_id = pg_current_xact_id()::text::bigint and n.sequence is null and n.stream_id = batch.stream_id
     ) numbered
     where e.id = numbered.id;
   end loop;
@@ -131,17 +131,23 @@ end $$;
 create constraint trigger _500_number after insert on app_private.event_batches
   deferrable initially deferred for each row execute function app_private.tg_event_batches__number();
 
+create function app_private.json_value(relation oid, alias text, column_name name) returns text
+language sql stable as $$
+  -- As the API gives it: decimals and long numbers as text, times in UTC with Z.
+  select case
+    when a.atttypid in ('numeric'::regtype, 'bigint'::regtype) or t.typbasetype = 'numeric'::regtype then format('%s.%I::text', alias, column_name)
+    when a.atttypid = 'timestamptz'::regtype then format('to_char(%s.%I at time zone ''UTC'', ''YYYY-MM-DD"T"HH24:MI:SS.US"Z"'')', alias, column_name)
+    else format('%s.%I', alias, column_name) end
+  from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = relation and a.attname = column_name
+$$;
+
 create function app_private.column_json(relation oid, alias text, columns name[]) returns text
 language sql stable as $$
-  -- A row as JSON with the names of the API; numbers with decimals as text, as the API gives them. In groups of 40
-  -- columns, because a function takes 100 arguments at most.
+  -- A row as JSON with the names of the API, in groups of 40 columns, because a function takes 100 arguments at most.
   select string_agg(part, ' || ') from (
-    select 'jsonb_build_object(' || string_agg(format('%L, %s.%I%s', app_hidden.camel(a.attname), alias, a.attname,
-        case when a.atttypid = 'numeric'::regtype or a.atttypid = 'bigint'::regtype
-          or (select t.typbasetype from pg_type t where t.oid = a.atttypid) = 'numeric'::regtype then '::text' else '' end), ', ') || ')' as part
-    from (select *, (row_number() over (order by attnum) - 1) / 40 as chunk from pg_attribute
-          where attrelid = relation and attnum > 0 and not attisdropped and attname = any (columns)) a
-    group by chunk
+    select 'jsonb_build_object(' || string_agg(format('%L, %s', app_hidden.camel(c.name), app_private.json_value(relation, alias, c.name)), ', ') || ')' as part
+    from (select name, (position - 1) / 40 as chunk from unnest(columns) with ordinality as u (name, position)) c
+    group by c.chunk
   ) parts
 $$;
 
@@ -206,13 +212,6 @@ begin
   return null;
 end $$;
 comment on function app_private.tg__events() is 'Writes one event per changed row of the statement; the argument is the subject, such as lead.';
-
-create function app_private.json_value(relation oid, alias text, column_name name) returns text
-language sql stable as $$
-  select format('%s.%I%s', alias, column_name,
-    case when a.atttypid = 'numeric'::regtype or a.atttypid = 'bigint'::regtype or t.typbasetype = 'numeric'::regtype then '::text' else '' end)
-  from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = relation and a.attname = column_name
-$$;
 
 create function app_private.record_events(relation regclass, subject text) returns void
 language plpgsql volatile as $$

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:4df259afab7d812c6508599dedd256ffafcf3def
+--! Hash: sha1:9a222a39d1fe042fff4f48c625071d4332fabc51
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each
@@ -88,7 +88,7 @@ begin
     join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission and r.in_affiliated and r.reach = 'ALL'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and p.owner_id not in (select app_hidden.viewer_organizations(permission))
+      and p.owner_id not in (select app_hidden.viewer_organizations(viewer_projects.permission))
     union
     select p.id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_projects.permission and not r.in_affiliated
@@ -96,7 +96,7 @@ begin
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE' and p.deleted_at is null
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and m.organization_id not in (select app_hidden.viewer_organizations(permission));
+      and m.organization_id not in (select app_hidden.viewer_organizations(viewer_projects.permission));
 end $$;
 comment on function app_hidden.viewer_projects(text) is
   'Further projects in all of whose records the viewer has the permission: those of other organizations, or the open ones where some are private.';
@@ -113,8 +113,8 @@ begin
     join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission and r.in_affiliated and r.reach = 'OWN'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and p.owner_id not in (select app_hidden.viewer_organizations(permission))
-      and p.project_id not in (select app_hidden.viewer_projects(permission))
+      and p.owner_id not in (select app_hidden.viewer_organizations(viewer_own_projects.permission))
+      and p.project_id not in (select app_hidden.viewer_projects(viewer_own_projects.permission))
     union
     select p.id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_own_projects.permission and not r.in_affiliated
@@ -122,7 +122,7 @@ begin
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE' and p.deleted_at is null
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and m.organization_id not in (select app_hidden.viewer_organizations(permission));
+      and m.organization_id not in (select app_hidden.viewer_organizations(viewer_own_projects.permission));
 end $$;
 comment on function app_hidden.viewer_own_projects(text) is 'Projects where the viewer has the permission for the leads assigned to them only.';
 

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:9a222a39d1fe042fff4f48c625071d4332fabc51
+--! Hash: sha1:74f6d93dbb0f7ef5531c24ce52a4f3bee37a5f3d
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;
@@ -51,7 +51,8 @@ alter table app_private.user_passwords enable row level security;
 comment on table app_private.user_passwords is 'argon2id hashes; a higher session_epoch ends every login token issued before.';
 
 alter table app_public.users enable row level security;
-create policy self_and_colleagues on app_public.users for select to plat_user
+-- Anonymous too: whoever has just made an account is known for the rest of that statement.
+create policy self_and_colleagues on app_public.users for select to plat_user, plat_anonymous
   using (deleted_at is null and (id = (select app_public.current_user_id()) or id = any (array(select app_hidden.colleague_ids()))));
 create policy self on app_public.users for update to plat_user
   using (id = (select app_public.current_user_id())) with check (id = (select app_public.current_user_id()));
@@ -59,7 +60,7 @@ grant select on app_public.users to plat_user, plat_anonymous, plat_worker;
 grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
 
 alter table app_hidden.user_identities enable row level security;
-create policy self_and_colleagues on app_hidden.user_identities for select to plat_user
+create policy self_and_colleagues on app_hidden.user_identities for select to plat_user, plat_anonymous
   using (user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids())));
 create policy self on app_hidden.user_identities for update to plat_user
   using (user_id = (select app_public.current_user_id()));

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:74f6d93dbb0f7ef5531c24ce52a4f3bee37a5f3d
+--! Hash: sha1:b8fdfd11c210c0ff7518a4623d0349981a4156cc
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

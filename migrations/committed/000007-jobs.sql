@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:b8fdfd11c210c0ff7518a4623d0349981a4156cc
+--! Hash: sha1:f8407e4d75e181367b89a72783c222dfe57537a2
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

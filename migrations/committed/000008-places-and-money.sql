@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:f8407e4d75e181367b89a72783c222dfe57537a2
+--! Hash: sha1:9905dee88ffeb172210afd4d9cefdcc17dd0d114
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:9905dee88ffeb172210afd4d9cefdcc17dd0d114
+--! Hash: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

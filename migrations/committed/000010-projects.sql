@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
+--! Hash: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -140,7 +140,7 @@ begin
   if not exists (select from app_hidden.currencies c where c.code = new.currency) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.', '{"field": "currency"}');
   end if;
-  if (new.address).country is null and new.address is not null then
+  if (new.address).country is null and new.address is distinct from null then
     new.address.country := 'US';
   end if;
   new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
+--! Hash: sha1:4feb67d80d86456526d718517e22b8bcb5536947
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -203,6 +203,7 @@ exception
     raise;
 end $$;
 comment on function app_public.create_account is $$
+@becomes id
 @arg email Where codes and notifications go; one account per address.
 @arg password 10 characters or more.
 @arg username A further name for signing in, without @.
@@ -236,6 +237,7 @@ begin
   return result;
 end $$;
 comment on function app_public.login is $$
+@becomes user_id
 @arg username User name or e-mail address.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;

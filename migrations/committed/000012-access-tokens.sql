@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:4feb67d80d86456526d718517e22b8bcb5536947
+--! Hash: sha1:eddb755dc5e16c211bd8e8e4bc2345706cf1e583
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:eddb755dc5e16c211bd8e8e4bc2345706cf1e583
+--! Hash: sha1:112b9064dbce8121e7a574e1f5134d5d88b590dd
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -288,7 +288,7 @@ begin
   if tg_op = 'INSERT' or new.phone is distinct from old.phone then
     new.phone := app_hidden.to_e164(new.phone, coalesce((project.address).country, 'US'));
   end if;
-  if new.address is not null and (new.address).country is null then
+  if new.address is distinct from null and (new.address).country is null then
     new.address.country := coalesce((project.address).country, 'US');
   end if;
   new.budget_min := app_hidden.to_money(new.budget_min, project.currency, 'budgetMin');
@@ -420,7 +420,7 @@ create function app_private.set_lead_agent(lead app_public.leads, agent app_publ
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Only for leads that the viewer has just written: the callers did so as the viewer.
-  update app_public.leads l set agent_id = case when agent is not null then app_private.agent_for(lead.organization_id, agent) end
+  update app_public.leads l set agent_id = case when agent is distinct from null then app_private.agent_for(lead.organization_id, agent) end
     where l.id = lead.id;
 end $$;
 
@@ -464,7 +464,7 @@ begin
     end if;
     return lead;
   end;
-  if agent is not null then
+  if agent is distinct from null then
     perform app_private.set_lead_agent(lead, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:112b9064dbce8121e7a574e1f5134d5d88b590dd
+--! Hash: sha1:94e47da3daf8ed14a820b66924fda8e42bc8269a
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:94e47da3daf8ed14a820b66924fda8e42bc8269a
+--! Hash: sha1:298bc357c17bfb001da3f9e5f32897c23c748dcc
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

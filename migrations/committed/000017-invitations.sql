@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:298bc357c17bfb001da3f9e5f32897c23c748dcc
+--! Hash: sha1:a9ffd3baae66ef95d9f3ff3e02112a25332879e0
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:a9ffd3baae66ef95d9f3ff3e02112a25332879e0
+--! Hash: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
+--! Hash: sha1:90b45ca5132d704d15a19450098aa76de9f0d549
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

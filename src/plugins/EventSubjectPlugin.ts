@@ -2,7 +2,7 @@
  * `Event.subject`: the record that the event is about, a union of all record types. Null where the record is deleted or
  * the viewer may not see it. A subject such as lead_source is the type LeadSource.
  */
-import { lambda, object } from "postgraphile/grafast";
+import { get, lambda, object } from "postgraphile/grafast";
 import { recordTables, type AnyResource } from "./tables.ts";
 import { camel } from "./codecs.ts";
 
@@ -44,11 +44,12 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
                 description: "A record that events are about.",
                 types: () => [...resources.keys()].map((name) => build.getOutputTypeByName(name) as any),
                 planType: ($specifier: any) => ({
-                  $__typename: lambda($specifier.get("type"), (subject) => {
+                  $__typename: lambda(get($specifier, "type"), (subject) => {
                     const name = typeNameOf(String(subject));
                     return resources.has(name) ? name : null;
                   }),
-                  planForType: (type: any) => resources.get(type.name)!.get({ id: $specifier.get("id") }) as any,
+                  planForType: (type: any) =>
+                    resources.get(type.name)!.get({ id: get($specifier, "id") }) as any,
                 }),
               };
             },
@@ -65,7 +66,8 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
             subject: context.fieldWithHooks({ fieldName: "subject" } as any, () => ({
               description: "The record that changed; null when it is deleted or not the viewer's to see.",
               type: build.getTypeByName("EventSubject") as any,
-              plan: ($event: any) => object({ type: $event.get("subject_type"), id: $event.get("subject_id") }),
+              plan: ($event: any) =>
+                object({ type: $event.get("subject_type"), id: $event.get("subject_id") }),
             })),
           },
           "EventSubjectPlugin",

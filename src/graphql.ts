@@ -1,0 +1,62 @@
+/** The API on a database: its connections, its schema, and what the transport needs of them. */
+import { postgraphile } from "postgraphile";
+import { createAuthenticator } from "./auth/authenticate.ts";
+import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
+import { loadConstraintMessages } from "./database/constraintMessages.ts";
+import { makePool } from "./database/pool.ts";
+import type { AppDeps } from "./http/app.ts";
+import type { Logger } from "./log.ts";
+import { createPreset } from "./preset.ts";
+
+export interface GraphqlOptions {
+  /** The API's own connection string, of plat_authenticator. */
+  authenticatorUrl: string;
+  poolSize: number;
+  jwtKeys: readonly LoginTokenKey[];
+  log: Logger;
+}
+
+export interface Graphql {
+  /** What `createApp` takes besides configuration. */
+  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools">;
+  isReachable(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+/** Connects, reads the schema of the database and builds that of GraphQL. */
+export async function startGraphql({
+  authenticatorUrl,
+  poolSize,
+  jwtKeys,
+  log,
+}: GraphqlOptions): Promise<Graphql> {
+  const pool = makePool({
+    connectionString: authenticatorUrl,
+    max: poolSize,
+    applicationName: "plat-api",
+    onError: (error) => log.warn({ err: error }, "A database connection broke."),
+  });
+  try {
+    const pgl = postgraphile(createPreset({ pool, signLoginToken: createLoginTokens(jwtKeys).sign }));
+    const [constraintMessages] = await Promise.all([loadConstraintMessages(pool), pgl.getSchema()]);
+    return {
+      transport: {
+        pgl,
+        authenticate: createAuthenticator({ pool, keys: jwtKeys }),
+        constraintMessages,
+        pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
+      },
+      isReachable: async () => {
+        await pool.query("select 1");
+        return true;
+      },
+      release: async () => {
+        await pgl.release();
+        await pool.end();
+      },
+    };
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+}
