@@ -1,5 +1,5 @@
 --! Previous: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
---! Hash: sha1:90b45ca5132d704d15a19450098aa76de9f0d549
+--! Hash: sha1:78fc8f9a67a275d022a6b7ee2cdbef76e586b0fc
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
