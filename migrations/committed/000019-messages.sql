@@ -1,13 +1,5 @@
 --! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
---! Hash: sha1:7f6548a6498a4098a36f8810a510e97ecaa41a9f
-
-<<<<<<< HEAD
---! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
---! Hash: sha1:4c4557701be5dc0f81820027126c4caa6a2b05e8
-=======
---! Previous: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
---! Hash: sha1:78fc8f9a67a275d022a6b7ee2cdbef76e586b0fc
->>>>>>> helper-e
+--! Hash: sha1:e4fd8a1aef98f2bb076452ab99a17df8879a0206
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
