@@ -1,5 +1,5 @@
 --! Previous: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
---! Hash: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
+--! Hash: sha1:2fa6d43069a24ca3be4caf54aaa14e01c84ce678
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -232,6 +232,7 @@ begin
 end $$;
 comment on function app_public.login is $$
 @becomes user_id
+@eachTime
 @arg username User name or e-mail address.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;

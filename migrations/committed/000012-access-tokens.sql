@@ -1,5 +1,5 @@
---! Previous: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
---! Hash: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
+--! Previous: sha1:2fa6d43069a24ca3be4caf54aaa14e01c84ce678
+--! Hash: sha1:f3ad98f22ec75c6a15febd6eb7c504353b421ba8
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
---! Hash: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
+--! Previous: sha1:f3ad98f22ec75c6a15febd6eb7c504353b421ba8
+--! Hash: sha1:4f658ea0c22a08464f08eef5581fa3f85ec9a758
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -433,8 +433,7 @@ grant execute on function app_private.set_lead_agent, app_private.live_lead to p
 create function app_public.create_lead(
   input jsonb,
   agent app_public.agent_input default null,
-  on_duplicate app_public.duplicate_policy default 'ERROR',
-  idempotency_key text default null
+  on_duplicate app_public.duplicate_policy default 'ERROR'
 ) returns app_public.leads
 language plpgsql volatile as $$
 declare
@@ -473,7 +472,6 @@ end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who brings the lead.
 @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
-@arg idempotencyKey A key of the caller's: the same key and input within 24 hours give the same lead again.
 
 Creates a lead. The sales team is not notified; contactProject does that.$$;
 

@@ -1,5 +1,5 @@
---! Previous: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
---! Hash: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
+--! Previous: sha1:4f658ea0c22a08464f08eef5581fa3f85ec9a758
+--! Hash: sha1:bd0f6a3763d28d09867737d29352f63ad0769ee7
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
---! Hash: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
+--! Previous: sha1:bd0f6a3763d28d09867737d29352f63ad0769ee7
+--! Hash: sha1:cc4436551d7295619c218f1882d8886b21536659
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

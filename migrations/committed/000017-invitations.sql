@@ -1,5 +1,5 @@
---! Previous: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
---! Hash: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
+--! Previous: sha1:cc4436551d7295619c218f1882d8886b21536659
+--! Hash: sha1:35ab1ebe705fbe4a813524a5430fcb3a533c099f
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

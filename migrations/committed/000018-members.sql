@@ -1,5 +1,5 @@
---! Previous: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
---! Hash: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
+--! Previous: sha1:35ab1ebe705fbe4a813524a5430fcb3a533c099f
+--! Hash: sha1:bb80f31d63273ae3205e22bbf47468d4ff08db82
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
---! Hash: sha1:e4fd8a1aef98f2bb076452ab99a17df8879a0206
+--! Previous: sha1:bb80f31d63273ae3205e22bbf47468d4ff08db82
+--! Hash: sha1:6ba14309a3e5788bb637243b4c8442df01ce4673
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
