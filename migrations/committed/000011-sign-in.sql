@@ -1,5 +1,5 @@
---! Previous: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
---! Hash: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
+--! Previous: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
+--! Hash: sha1:4c7ec3dba833c14bc118b5bfabbe1d880038cd14
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

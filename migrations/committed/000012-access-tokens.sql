@@ -1,5 +1,5 @@
---! Previous: sha1:365bed5c5917f1739bf8a5eb6c5f1385f119478c
---! Hash: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
+--! Previous: sha1:4c7ec3dba833c14bc118b5bfabbe1d880038cd14
+--! Hash: sha1:0ad2e100830a451946ffe64a909f4299874b0f26
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
---! Hash: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
+--! Previous: sha1:0ad2e100830a451946ffe64a909f4299874b0f26
+--! Hash: sha1:1f5c62963cd20302e812bcd8a0de0f2255c657e3
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
---! Hash: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
+--! Previous: sha1:1f5c62963cd20302e812bcd8a0de0f2255c657e3
+--! Hash: sha1:a247aae2ae9cd64a17d3fdb022011d7e96c134c4
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
---! Hash: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
+--! Previous: sha1:a247aae2ae9cd64a17d3fdb022011d7e96c134c4
+--! Hash: sha1:4efe70af98be12ff7656bb7cb8316dcb6e7904d9
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
---! Hash: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
+--! Previous: sha1:4efe70af98be12ff7656bb7cb8316dcb6e7904d9
+--! Hash: sha1:27dd5e7c793e437319ef8b2f48696c3bce32578d
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
---! Hash: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
+--! Previous: sha1:27dd5e7c793e437319ef8b2f48696c3bce32578d
+--! Hash: sha1:e1cd07ca9b1319fe85cf94a4d0dc08302184d92d
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
---! Hash: sha1:e4fd8a1aef98f2bb076452ab99a17df8879a0206
+--! Previous: sha1:e1cd07ca9b1319fe85cf94a4d0dc08302184d92d
+--! Hash: sha1:3be42047434d8f04b6854f45249bc56fd43199fd
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
