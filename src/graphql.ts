@@ -24,7 +24,12 @@ export interface Graphql {
 }
 
 /** Connects, reads the schema of the database and builds that of GraphQL. */
-export async function startGraphql({ authenticatorUrl, poolSize, jwtKeys, log }: GraphqlOptions): Promise<Graphql> {
+export async function startGraphql({
+  authenticatorUrl,
+  poolSize,
+  jwtKeys,
+  log,
+}: GraphqlOptions): Promise<Graphql> {
   const pool = makePool({
     connectionString: authenticatorUrl,
     max: poolSize,

@@ -64,10 +64,6 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       // No global object identification: ids are plain.
       "NodePlugin",
       "QueryQueryPlugin",
-      // Operations take the place of stock mutations.
-      "PgMutationCreatePlugin",
-      "PgMutationUpdateDeletePlugin",
-      "MutationPayloadQueryPlugin",
       // ListsPlugin takes the place of stock conditions and orders.
       "PgIndexBehaviorsPlugin",
       "PgConditionArgumentPlugin",
@@ -82,7 +78,12 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
     ],
     pgServices: [
       {
-        ...makePgService({ pool, schemas: ["app_public"], pubsub: false, pgSettingsForIntrospection: { role: "plat_user" } }),
+        ...makePgService({
+          pool,
+          schemas: ["app_public"],
+          pubsub: false,
+          pgSettingsForIntrospection: { role: "plat_user" },
+        }),
         adaptor: makeFusedAdaptor(),
       },
     ],
@@ -96,7 +97,11 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
         return {
           claims,
           ip,
-          pgSettings: pgSettings(claims, { requestId: requestState(request).id, channel: "API", ...(ip ? { ip } : {}) }),
+          pgSettings: pgSettings(claims, {
+            requestId: requestState(request).id,
+            channel: "API",
+            ...(ip ? { ip } : {}),
+          }),
         };
       },
     },
@@ -106,6 +111,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       sortExport: true,
       pgForbidSetofFunctionsToReturnNull: true,
       pgOmitListSuffix: true,
+      // Operations take the place of the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
       argumentTransforms: { hashPassword: withPool(hashPassword), provePassword: withPool(provePassword) },
     },

@@ -41,7 +41,11 @@ function rangeType(codec: PgCodec): "DateTimeRange" | "DateRange" | "DecimalRang
 }
 
 function isEnum(codec: PgCodec): boolean {
-  return typeof codec.extensions?.tags?.enum === "string" || Boolean(codec.extensions?.isEnumTableEnum) || "values" in codec;
+  return (
+    typeof codec.extensions?.tags?.enum === "string" ||
+    Boolean(codec.extensions?.isEnumTableEnum) ||
+    "values" in codec
+  );
 }
 
 /** Values of an id member as SQL uuid[] ; slugs where the column has them. Refuses what is no id. */
@@ -51,12 +55,19 @@ function ids(column: string, member: string, values: string[]): SQL {
     return sql`array(select app_hidden.record_id(${sql.literal(table)}, i.id, ${sql.literal(member)}) from unnest(${sql.value(values)}::text[]) i (id))`;
   }
   if (!values.every((value) => UUID.test(value))) {
-    throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", { field: member });
+    throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", {
+      field: member,
+    });
   }
   return sql`${sql.value(values)}::uuid[]`;
 }
 
-function columnMember(build: GraphileBuild.Build, column: string, attribute: PgCodecAttribute, given: unknown): FilterMember {
+function columnMember(
+  build: GraphileBuild.Build,
+  column: string,
+  attribute: PgCodecAttribute,
+  given: unknown,
+): FilterMember {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const type = attribute.codec;
   const element = elementCodec(type);
@@ -80,7 +91,9 @@ function columnMember(build: GraphileBuild.Build, column: string, attribute: PgC
       description: describe("Any of these."),
       type: () => new GraphQLList(new GraphQLNonNull(inputTypeOf(build, type))),
       condition: (alias, value) =>
-        isId ? sql`${at(alias)} = any (${ids(column, name, value)})` : sql`${at(alias)} = any (${sql.value(value)}::text[])`,
+        isId
+          ? sql`${at(alias)} = any (${ids(column, name, value)})`
+          : sql`${at(alias)} = any (${sql.value(value)}::text[])`,
     };
   }
   if (element) {
@@ -99,7 +112,9 @@ function columnMember(build: GraphileBuild.Build, column: string, attribute: PgC
     return {
       name,
       column,
-      description: describe(range === "DateTimeRange" ? "From (included) to (excluded)." : "Both ends included."),
+      description: describe(
+        range === "DateTimeRange" ? "From (included) to (excluded)." : "Both ends included.",
+      ),
       type: () => build.getInputTypeByName(range),
       condition(alias, value) {
         const parts: SQL[] = [];
@@ -143,13 +158,20 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
   let members = known.get(codec);
   if (!members) {
     members = [];
-    for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, PgCodecAttribute][]) {
+    for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [
+      string,
+      PgCodecAttribute,
+    ][]) {
       const tag = attribute.extensions?.tags?.filter;
       if (tag) members.push(columnMember(build, column, attribute, tag));
     }
     for (const resource of Object.values(build.pgResources) as AnyResource[]) {
       const tag = resource.extensions?.tags?.filter;
-      if (typeof tag === "string" && resource.parameters?.length === 2 && resource.parameters[0]!.codec === codec) {
+      if (
+        typeof tag === "string" &&
+        resource.parameters?.length === 2 &&
+        resource.parameters[0]!.codec === codec
+      ) {
         members.push(functionMember(build, resource, tag));
       }
     }
@@ -164,7 +186,11 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
 }
 
 /** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */
-export function conditions(members: FilterMember[], filter: Record<string, unknown> | null | undefined, alias: SQL): SQL[] {
+export function conditions(
+  members: FilterMember[],
+  filter: Record<string, unknown> | null | undefined,
+  alias: SQL,
+): SQL[] {
   const result: SQL[] = [];
   for (const member of members) {
     const value = filter?.[member.name];

@@ -59,7 +59,10 @@ export function orderColumns(build: GraphileBuild.Build, codec: PgCodec): string
 /** ORDER BY list for rows of `alias`. */
 export function orderSql(order: OrderSpec[], alias: SQL): SQL {
   return sql.join(
-    order.map((spec) => sql`${alias}.${sql.identifier(spec.column)} ${spec.direction === "desc" ? sql`desc` : sql`asc`}`),
+    order.map(
+      (spec) =>
+        sql`${alias}.${sql.identifier(spec.column)} ${spec.direction === "desc" ? sql`desc` : sql`asc`}`,
+    ),
     ", ",
   );
 }

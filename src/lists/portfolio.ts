@@ -47,7 +47,9 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     return sql`(select u.* from (select t.* from ${source} t where ${sql.join(where, " and ")}) u ${page})`;
   }
 
-  const listed = table.members.filter((m) => m.column && table.listColumns.includes(m.column) && request.filter?.[m.name] != null);
+  const listed = table.members.filter(
+    (m) => m.column && table.listColumns.includes(m.column) && request.filter?.[m.name] != null,
+  );
   const others = table.members.filter((m) => !listed.includes(m));
   const projectMember = others.find((m) => m.column === "project_id" && request.filter?.[m.name] != null);
   const lists = listed.map((m, i) => ({
@@ -56,10 +58,17 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   }));
   const live = table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
   const branch = (from: SQL | null, where: SQL[], members: FilterMember[]) => {
-    const all = [...where, ...live, ...lists.map((l) => l.where), ...conditions(members, request.filter, rows)];
+    const all = [
+      ...where,
+      ...live,
+      ...lists.map((l) => l.where),
+      ...conditions(members, request.filter, rows),
+    ];
     const taken = sql`(select t.* from ${name} t where ${sql.join(all, " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)})`;
     const sources = [...(from ? [from] : []), ...lists.map((l) => l.from)];
-    return sources.length === 0 ? sql`select b.* from ${taken} b` : sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral ${taken} b`;
+    return sources.length === 0
+      ? sql`select b.* from ${taken} b`
+      : sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral ${taken} b`;
   };
 
   const permission = sql.literal(table.permission);
@@ -67,10 +76,24 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   if (projectMember) {
     const values = [...new Set(request.filter![projectMember.name] as string[])];
     const resolved = sql`(select distinct app_hidden.record_id('projects', i.id, ${sql.literal(projectMember.name)}) as id from unnest(${sql.value(values)}::text[]) i (id)) p`;
-    branches.push(branch(resolved, [sql`t.project_id = p.id`], others.filter((m) => m !== projectMember)));
+    branches.push(
+      branch(
+        resolved,
+        [sql`t.project_id = p.id`],
+        others.filter((m) => m !== projectMember),
+      ),
+    );
   } else {
-    branches.push(branch(sql`app_hidden.viewer_organizations(${permission}) o (id)`, [sql`t.organization_id = o.id`], others));
-    branches.push(branch(sql`app_hidden.viewer_projects(${permission}) p (id)`, [sql`t.project_id = p.id`], others));
+    branches.push(
+      branch(
+        sql`app_hidden.viewer_organizations(${permission}) o (id)`,
+        [sql`t.organization_id = o.id`],
+        others,
+      ),
+    );
+    branches.push(
+      branch(sql`app_hidden.viewer_projects(${permission}) p (id)`, [sql`t.project_id = p.id`], others),
+    );
     if (table.columns.has("assignee_id")) {
       branches.push(
         branch(
@@ -88,7 +111,10 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
 }
 
 /** The condition that a row belongs to the viewer's portfolio; true for tables that their policy limits to it. */
-export function scope(table: { name: [string, string]; permission: string; columns: Set<string> }, alias: SQL): SQL {
+export function scope(
+  table: { name: [string, string]; permission: string; columns: Set<string> },
+  alias: SQL,
+): SQL {
   if (table.name[1] !== "projects") return sql`true`;
   const permission = sql.literal(table.permission);
   return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${alias}.id = any (array(select app_hidden.viewer_projects(${permission}))))`;

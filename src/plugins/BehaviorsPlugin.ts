@@ -31,7 +31,9 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
       pgCodecs_attribute(_info, { pgAttribute, attribute }) {
         const indexes = pgAttribute.getClass()?.getIndexes() ?? [];
         attribute.extensions = Object.assign(Object.create(null), attribute.extensions, {
-          isIndexed: indexes.some((index) => index.getKeys().some((key) => key?.attname === pgAttribute.attname)),
+          isIndexed: indexes.some((index) =>
+            index.getKeys().some((key) => key?.attname === pgAttribute.attname),
+          ),
         });
       },
     },
@@ -50,18 +52,34 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
       pgResource: {
         override(behavior, resource): any[] {
           if (resource.parameters) {
-            return [behavior, "-queryField:resource:connection", "-typeField:resource:connection", "-resource:aggregates", "-resource:groupedAggregates"];
+            return [
+              behavior,
+              "-queryField:resource:connection",
+              "-typeField:resource:connection",
+              "-resource:aggregates",
+              "-resource:groupedAggregates",
+            ];
           }
           return resource.extensions?.tags?.portfolio
             ? [behavior, "-query:resource:list", "query:resource:connection"]
-            : [behavior, "-query:resource:list", "-query:resource:connection", "-resource:aggregates", "-resource:groupedAggregates"];
+            : [
+                behavior,
+                "-query:resource:list",
+                "-query:resource:connection",
+                "-resource:aggregates",
+                "-resource:groupedAggregates",
+              ];
         },
       },
       pgResourceUnique: {
         override: (behavior) => [behavior, "-single"],
       },
       pgCodecRelation: {
-        override: (behavior) => [behavior, "-manyRelation:resource:connection", "-singularRelation:resource:connection"],
+        override: (behavior) => [
+          behavior,
+          "-manyRelation:resource:connection",
+          "-singularRelation:resource:connection",
+        ],
       },
     },
   },

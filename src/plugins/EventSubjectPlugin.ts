@@ -48,7 +48,8 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
                     const name = typeNameOf(String(subject));
                     return resources.has(name) ? name : null;
                   }),
-                  planForType: (type: any) => resources.get(type.name)!.get({ id: get($specifier, "id") }) as any,
+                  planForType: (type: any) =>
+                    resources.get(type.name)!.get({ id: get($specifier, "id") }) as any,
                 }),
               };
             },
@@ -65,7 +66,8 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
             subject: context.fieldWithHooks({ fieldName: "subject" } as any, () => ({
               description: "The record that changed; null when it is deleted or not the viewer's to see.",
               type: build.getTypeByName("EventSubject") as any,
-              plan: ($event: any) => object({ type: $event.get("subject_type"), id: $event.get("subject_id") }),
+              plan: ($event: any) =>
+                object({ type: $event.get("subject_type"), id: $event.get("subject_id") }),
             })),
           },
           "EventSubjectPlugin",

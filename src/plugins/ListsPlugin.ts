@@ -30,14 +30,19 @@ function pageSize(first: unknown, fallback: number): number {
   const size = first as number;
   if (size < 0) throw new CodedError("BAD_USER_INPUT", "first is zero or more.", { field: "first" });
   if (size > MAX_FIRST) {
-    throw new CodedError("LIMIT_EXCEEDED", `first is ${MAX_FIRST} at most; take further records with offset or after.`, { field: "first", limit: MAX_FIRST });
+    throw new CodedError(
+      "LIMIT_EXCEEDED",
+      `first is ${MAX_FIRST} at most; take further records with offset or after.`,
+      { field: "first", limit: MAX_FIRST },
+    );
   }
   return size;
 }
 
 function skip(offset: unknown): number {
   if (offset === null || offset === undefined) return 0;
-  if ((offset as number) < 0) throw new CodedError("BAD_USER_INPUT", "offset is zero or more.", { field: "offset" });
+  if ((offset as number) < 0)
+    throw new CodedError("BAD_USER_INPUT", "offset is zero or more.", { field: "offset" });
   return offset as number;
 }
 
@@ -50,7 +55,20 @@ function sortTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
 }
 
 function listCodecs(build: GraphileBuild.Build): PgCodec[] {
-  return [...new Set((Object.values(build.pgResources) as AnyResource[]).filter((r) => !r.parameters && r.codec.attributes && !r.codec.isAnonymous && r.extensions?.pg?.schemaName === "app_public" && !r.extensions?.tags?.enum).map((r) => r.codec as PgCodec))];
+  return [
+    ...new Set(
+      (Object.values(build.pgResources) as AnyResource[])
+        .filter(
+          (r) =>
+            !r.parameters &&
+            r.codec.attributes &&
+            !r.codec.isAnonymous &&
+            r.extensions?.pg?.schemaName === "app_public" &&
+            !r.extensions?.tags?.enum,
+        )
+        .map((r) => r.codec as PgCodec),
+    ),
+  ];
 }
 
 function tableOf(build: GraphileBuild.Build, codec: PgCodec): AnyResource | null {
@@ -85,8 +103,15 @@ export const ListsPlugin: GraphileConfig.Plugin = {
         callback(args, build, context) {
           const { scope: fieldScope } = context as any;
           const { isPgFieldConnection, isPgFieldSimpleCollection, pgFieldResource } = fieldScope;
-          if (!(isPgFieldConnection || isPgFieldSimpleCollection) || !pgFieldResource?.codec.attributes) return args;
-          return listArguments(build, pgFieldResource, Boolean(isPgFieldConnection), { ...args }, context.Self.name === "Query");
+          if (!(isPgFieldConnection || isPgFieldSimpleCollection) || !pgFieldResource?.codec.attributes)
+            return args;
+          return listArguments(
+            build,
+            pgFieldResource,
+            Boolean(isPgFieldConnection),
+            { ...args },
+            context.Self.name === "Query",
+          );
         },
       },
       GraphQLObjectType_fields(fields, build, context) {
@@ -95,7 +120,11 @@ export const ListsPlugin: GraphileConfig.Plugin = {
           const permission = resource.extensions?.tags?.portfolio;
           if (typeof permission !== "string") continue;
           const fieldName = build.inflection.allRowsList(resource as any);
-          fields = build.extend(fields, { [fieldName]: portfolioField(build, context, resource, permission, fieldName) }, `ListsPlugin: ${fieldName}`);
+          fields = build.extend(
+            fields,
+            { [fieldName]: portfolioField(build, context, resource, permission, fieldName) },
+            `ListsPlugin: ${fieldName}`,
+          );
         }
         return fields;
       },
@@ -104,7 +133,13 @@ export const ListsPlugin: GraphileConfig.Plugin = {
 };
 
 /** The arguments of a list or connection, with plans that act on its select. */
-function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConnection: boolean, args: Record<string, any>, isRoot: boolean): Record<string, any> {
+function listArguments(
+  build: GraphileBuild.Build,
+  resource: AnyResource,
+  isConnection: boolean,
+  args: Record<string, any>,
+  isRoot: boolean,
+): Record<string, any> {
   const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
   const table = tableOf(build, resource.codec as PgCodec) ?? resource;
   const codec = resource.codec as PgCodec;
@@ -115,7 +150,10 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
   const sortType = build.getTypeByName(sortTypeName(build, codec));
   const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
   const permission = table.extensions?.tags?.portfolio;
-  const portfolio = isRoot && isConnection && typeof permission === "string" ? portfolioTable(build, table, permission) : null;
+  const portfolio =
+    isRoot && isConnection && typeof permission === "string"
+      ? portfolioTable(build, table, permission)
+      : null;
   const result: Record<string, any> = { ...args };
   if (filterType) {
     const members = filterMembers(build, codec);
@@ -165,7 +203,15 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
       description: "The order; the default of the list where left out.",
       type: new GraphQLList(new GraphQLNonNull(orderType as any)),
       applyPlan(_: unknown, $field: any, arg: any) {
-        applyOrder(select($field), lambda(arg.getRaw(), (orderBy) => (Array.isArray(orderBy) && orderBy.length > 0) || !resource.parameters ? chosenOrder(table, orderBy, null) : null), codec);
+        applyOrder(
+          select($field),
+          lambda(arg.getRaw(), (orderBy) =>
+            (Array.isArray(orderBy) && orderBy.length > 0) || !resource.parameters
+              ? chosenOrder(table, orderBy, null)
+              : null,
+          ),
+          codec,
+        );
       },
     };
     delete result.sort;
@@ -175,7 +221,11 @@ function listArguments(build: GraphileBuild.Build, resource: AnyResource, isConn
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,
       applyPlan(_: unknown, $field: any, arg: any) {
-        applyOrder(select($field), lambda(arg.getRaw(), (sort) => chosenOrder(table, null, sort ?? [...sorts(table).keys()][0])), codec);
+        applyOrder(
+          select($field),
+          lambda(arg.getRaw(), (sort) => chosenOrder(table, null, sort ?? [...sorts(table).keys()][0])),
+          codec,
+        );
       },
     };
   }
@@ -187,25 +237,41 @@ function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void 
     lambda($order, (order) => (qb: any) => {
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
-        qb.orderBy({ codec: codec.attributes![spec.column]!.codec, fragment: sql`${qb.alias}.${sql.identifier(spec.column)}`, direction: spec.direction === "desc" ? "DESC" : "ASC" });
+        qb.orderBy({
+          codec: codec.attributes![spec.column]!.codec,
+          fragment: sql`${qb.alias}.${sql.identifier(spec.column)}`,
+          direction: spec.direction === "desc" ? "DESC" : "ASC",
+        });
       }
       qb.setOrderIsUnique();
     }),
   );
 }
 
-function portfolioTable(build: GraphileBuild.Build, resource: AnyResource, permission: string): PortfolioTable {
+function portfolioTable(
+  build: GraphileBuild.Build,
+  resource: AnyResource,
+  permission: string,
+): PortfolioTable {
   return {
     name: tableName(resource),
     permission,
     columns: new Set(Object.keys(resource.codec.attributes)),
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
-    listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) => text.split(/[\s,]+/)),
+    listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
+      text.split(/[\s,]+/),
+    ),
   };
 }
 
-function portfolioField(build: GraphileBuild.Build, context: any, resource: AnyResource, permission: string, fieldName: string) {
+function portfolioField(
+  build: GraphileBuild.Build,
+  context: any,
+  resource: AnyResource,
+  permission: string,
+  fieldName: string,
+) {
   const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
   const codec = resource.codec as PgCodec;
   const [limit] = tagTexts(resource.extensions?.tags as any, "defaultFirst");
@@ -217,19 +283,42 @@ function portfolioField(build: GraphileBuild.Build, context: any, resource: AnyR
     description: `Across the portfolio: ${build.inflection.tableType(codec).toLowerCase()} records, ${order.map((o) => `${o.column.replaceAll("_", " ")} ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
     type: new GraphQLList(new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as any, "output") as any)),
     args: {
-      filter: { description: "Only records that match all members of the filter.", type: build.getTypeByName(filterTypeName(build, codec)) },
-      first: { description: `How many records at most; ${fallback} where left out, ${MAX_FIRST} at most.`, type: GraphQLInt },
+      filter: {
+        description: "Only records that match all members of the filter.",
+        type: build.getTypeByName(filterTypeName(build, codec)),
+      },
+      first: {
+        description: `How many records at most; ${fallback} where left out, ${MAX_FIRST} at most.`,
+        type: GraphQLInt,
+      },
       offset: { description: "How many records to skip.", type: GraphQLInt },
       orderBy: {
         description: "The order; the default of the list where left out.",
         type: new GraphQLList(new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as any)),
       },
-      ...(sortType ? { sort: { description: "The order by name; orderBy comes first where both are given.", type: sortType } } : {}),
+      ...(sortType
+        ? {
+            sort: {
+              description: "The order by name; orderBy comes first where both are given.",
+              type: sortType,
+            },
+          }
+        : {}),
     },
     plan(_$root: unknown, fieldArgs: any) {
-      const $order = lambda([fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])], ([orderBy, sort]: any) => chosenOrder(resource, orderBy, sort));
-      const $from = lambda([fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any, ([filter, first, offset, chosen]: any) =>
-        portfolioSql(table, { filter, order: chosen, first: pageSize(first, fallback), offset: skip(offset) }),
+      const $order = lambda(
+        [fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])],
+        ([orderBy, sort]: any) => chosenOrder(resource, orderBy, sort),
+      );
+      const $from = lambda(
+        [fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any,
+        ([filter, first, offset, chosen]: any) =>
+          portfolioSql(table, {
+            filter,
+            order: chosen,
+            first: pageSize(first, fallback),
+            offset: skip(offset),
+          }),
       );
       const $select = pgSelect({ resource, identifiers: [], mode: "normal" }) as any;
       $select.from = $select.deferredSQL($from);
@@ -250,8 +339,17 @@ function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void {
       () => ({
         description: `What to look for among ${build.inflection.pluralize(typeName)}: all members must match, a list matches by any of its values.`,
         fields: () => ({
-          ...Object.fromEntries(members.map((member) => [member.name, { type: member.type(), description: member.description }])),
-          ...(hasDeleted ? { includeDeleted: { type: build.graphql.GraphQLBoolean, description: "Deleted records too, for admins of their organization." } } : {}),
+          ...Object.fromEntries(
+            members.map((member) => [member.name, { type: member.type(), description: member.description }]),
+          ),
+          ...(hasDeleted
+            ? {
+                includeDeleted: {
+                  type: build.graphql.GraphQLBoolean,
+                  description: "Deleted records too, for admins of their organization.",
+                },
+              }
+            : {}),
         }),
       }),
       `ListsPlugin: filter of ${codec.name}`,
@@ -268,7 +366,10 @@ function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void {
           columns.flatMap((column) =>
             (["asc", "desc"] as const).map((direction) => [
               `${column.toUpperCase()}_${direction.toUpperCase()}`,
-              { value: { column, direction }, description: `${column.replaceAll("_", " ")}, ${direction === "asc" ? "lowest" : "highest"} first.` },
+              {
+                value: { column, direction },
+                description: `${column.replaceAll("_", " ")}, ${direction === "asc" ? "lowest" : "highest"} first.`,
+              },
             ]),
           ),
         ),
@@ -294,7 +395,10 @@ function registerRanges(build: GraphileBuild.Build): void {
         description: "A range; an end that is left out is open.",
         fields: () => ({
           [low]: { type: type(), description: "The lower end, included." },
-          [high]: { type: type(), description: name === "DateTimeRange" ? "The upper end, excluded." : "The upper end, included." },
+          [high]: {
+            type: type(),
+            description: name === "DateTimeRange" ? "The upper end, excluded." : "The upper end, included.",
+          },
         }),
       }),
       `ListsPlugin: ${name}`,

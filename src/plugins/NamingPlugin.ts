@@ -14,7 +14,8 @@ export const NamingPlugin: GraphileConfig.Plugin = {
     hooks: {
       // Comments in dollar quotes begin with a line break.
       pgIntrospection_introspection(_info, { introspection }) {
-        for (const description of introspection.descriptions) description.description = description.description?.trim();
+        for (const description of introspection.descriptions)
+          description.description = description.description?.trim();
       },
     },
   },
@@ -35,7 +36,9 @@ export const NamingPlugin: GraphileConfig.Plugin = {
       // Address → AddressInput, agent_input → AgentInput; the stock input types of tables are never used.
       inputType(_previous, _options, typeName) {
         if (!composites.has(typeName)) return `${typeName}RowInput`;
-        return typeName.endsWith("InputAsOutput") ? typeName.slice(0, -"AsOutput".length) : `${typeName}Input`;
+        return typeName.endsWith("InputAsOutput")
+          ? typeName.slice(0, -"AsOutput".length)
+          : `${typeName}Input`;
       },
       builtin(previous, _options, text) {
         if (text === "Datetime") return "DateTime";

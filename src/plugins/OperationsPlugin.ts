@@ -8,7 +8,14 @@
  *   is `input jsonb`, the granted columns of the table that it returns are members too;
  * - a function named like a generated operation replaces it.
  */
-import { constant, context as contextStepOf, get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+import {
+  constant,
+  context as contextStepOf,
+  get,
+  lambda,
+  object,
+  type ExecutableStep,
+} from "postgraphile/grafast";
 import { pgSelect, TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { GraphQLInputFieldConfig, GraphQLInputType, GraphQLObjectType } from "postgraphile/graphql";
@@ -57,7 +64,11 @@ interface Operation {
 }
 
 /** Tables whose records have a slug; mirrors app_hidden.has_slug. */
-const SLUG_TABLES: Record<string, string> = { project: "projects", organization: "organizations", user: "users" };
+const SLUG_TABLES: Record<string, string> = {
+  project: "projects",
+  organization: "organizations",
+  user: "users",
+};
 
 export const OperationsPlugin: GraphileConfig.Plugin = {
   name: "OperationsPlugin",
@@ -74,7 +85,9 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
         },
         override(behavior, resource) {
           const canExecute = resource.extensions?.canExecute !== false;
-          return resource.isMutation ? [behavior, "-mutationField", ...(canExecute ? [] : ["-operation" as const])] : behavior;
+          return resource.isMutation
+            ? [behavior, "-mutationField", ...(canExecute ? [] : ["-operation" as const])]
+            : behavior;
         },
       },
     },
@@ -92,7 +105,10 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
                   Object.fromEntries(
                     operation.members().map((member): [string, GraphQLInputFieldConfig] => [
                       member.name,
-                      { type: member.type, ...(member.description ? { description: member.description } : {}) },
+                      {
+                        type: member.type,
+                        ...(member.description ? { description: member.description } : {}),
+                      },
                     ]),
                   ),
               }),
@@ -110,18 +126,21 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
           fields = build.extend(
             fields,
             {
-              [operation.fieldName]: context.fieldWithHooks({ fieldName: operation.fieldName } as any, () => ({
-                type: operation.outputType(),
-                description: operation.description,
-                ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
-                args: {
-                  input: {
-                    description: "What to do.",
-                    type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
+              [operation.fieldName]: context.fieldWithHooks(
+                { fieldName: operation.fieldName } as any,
+                () => ({
+                  type: operation.outputType(),
+                  description: operation.description,
+                  ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
+                  args: {
+                    input: {
+                      description: "What to do.",
+                      type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
+                    },
                   },
-                },
-                plan: (_$root: unknown, fieldArgs: any) => operation.plan(fieldArgs.getRaw("input")),
-              })),
+                  plan: (_$root: unknown, fieldArgs: any) => operation.plan(fieldArgs.getRaw("input")),
+                }),
+              ),
             },
             `OperationsPlugin: ${operation.fieldName}`,
           );
@@ -142,7 +161,11 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
     for (const operation of tableOperations(build, resource)) operations.set(operation.fieldName, operation);
   }
   for (const resource of Object.values(build.pgResources) as AnyResource[]) {
-    if (resource.isMutation && resource.parameters && build.behavior.pgResourceMatches(resource, "operation")) {
+    if (
+      resource.isMutation &&
+      resource.parameters &&
+      build.behavior.pgResourceMatches(resource, "operation")
+    ) {
       const operation = functionOperation(build, resource);
       operations.set(operation.fieldName, operation);
     }
@@ -153,24 +176,41 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
 }
 
 function deletableTables(build: GraphileBuild.Build): AnyResource[] {
-  const replaced = new Set((Object.values(build.pgResources) as AnyResource[]).filter((r) => r.isMutation).map((r) => camel(r.extensions?.pg?.name ?? "")));
-  return recordTables(build).filter((r) => r.extensions?.canDelete && !replaced.has(`delete${build.inflection.tableType(r.codec)}`));
+  const replaced = new Set(
+    (Object.values(build.pgResources) as AnyResource[])
+      .filter((r) => r.isMutation)
+      .map((r) => camel(r.extensions?.pg?.name ?? "")),
+  );
+  return recordTables(build).filter(
+    (r) => r.extensions?.canDelete && !replaced.has(`delete${build.inflection.tableType(r.codec)}`),
+  );
 }
 
 const describeId = "The record to work on.";
-const describeVersion = "The version that the caller has read; another present version is refused with VERSION_MISMATCH.";
+const describeVersion =
+  "The version that the caller has read; another present version is refused with VERSION_MISMATCH.";
 
 function columnMembers(build: GraphileBuild.Build, codec: PgCodec, how: "insert" | "update"): Member[] {
   const { GraphQLNonNull, GraphQLID, GraphQLInt } = build.graphql;
   const members: Member[] = [];
   if (how === "update") {
-    members.push({ name: "id", column: "id", codec: TYPES.text, type: new GraphQLNonNull(GraphQLID), description: describeId });
+    members.push({
+      name: "id",
+      column: "id",
+      codec: TYPES.text,
+      type: new GraphQLNonNull(GraphQLID),
+      description: describeId,
+    });
   }
   for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, any][]) {
     if (!(how === "insert" ? attribute.extensions?.canInsert : attribute.extensions?.canUpdate)) continue;
     const type = inputTypeOf(build, attribute.codec);
     const required =
-      how === "insert" && attribute.notNull && !attribute.hasDefault && !attribute.extensions?.tags?.insertOptional && column !== "slug";
+      how === "insert" &&
+      attribute.notNull &&
+      !attribute.hasDefault &&
+      !attribute.extensions?.tags?.insertOptional &&
+      column !== "slug";
     members.push({
       name: camel(column),
       column,
@@ -180,7 +220,13 @@ function columnMembers(build: GraphileBuild.Build, codec: PgCodec, how: "insert"
     });
   }
   if (how === "update" && codec.attributes?.version) {
-    members.push({ name: "expectedVersion", column: "expected_version", codec: TYPES.int, type: GraphQLInt, description: describeVersion });
+    members.push({
+      name: "expectedVersion",
+      column: "expected_version",
+      codec: TYPES.int,
+      type: GraphQLInt,
+      description: describeVersion,
+    });
   }
   return members;
 }
@@ -189,12 +235,17 @@ function columnMembers(build: GraphileBuild.Build, codec: PgCodec, how: "insert"
 function toColumns(members: Member[], input: Record<string, unknown>): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const member of members) {
-    if (input[member.name] !== undefined) result[member.column] = toDatabaseNames(member.codec, input[member.name]);
+    if (input[member.name] !== undefined)
+      result[member.column] = toDatabaseNames(member.codec, input[member.name]);
   }
   return result;
 }
 
-function recordStatement(resource: AnyResource, functionName: string, argument: { step: ExecutableStep; pgCodec: PgCodec }) {
+function recordStatement(
+  resource: AnyResource,
+  functionName: string,
+  argument: { step: ExecutableStep; pgCodec: PgCodec },
+) {
   const { schemaName, name } = resource.extensions!.pg!;
   const table = sql.identifier(schemaName!, name!);
   return pgSelect({
@@ -202,7 +253,8 @@ function recordStatement(resource: AnyResource, functionName: string, argument: 
     identifiers: [],
     parameters: [{ name: "input", codec: argument.pgCodec, required: true, notNull: true }] as any,
     args: [argument] as any,
-    from: ((digest: { placeholder: SQL }) => sql`app_hidden.${sql.identifier(functionName)}(null::${table}, ${digest.placeholder})`) as any,
+    from: ((digest: { placeholder: SQL }) =>
+      sql`app_hidden.${sql.identifier(functionName)}(null::${table}, ${digest.placeholder})`) as any,
     mode: "mutation",
     joinAsLateral: true,
   }).single();
@@ -215,7 +267,9 @@ function tableOperations(build: GraphileBuild.Build, resource: AnyResource): Ope
   const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output");
   const subject = typeName.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   for (const how of ["insert", "update"] as const) {
-    const granted = Object.values(resource.codec.attributes as Record<string, any>).some((a) => (how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate));
+    const granted = Object.values(resource.codec.attributes as Record<string, any>).some((a) =>
+      how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate,
+    );
     if (!granted) continue;
     const fieldName = `${how === "insert" ? "create" : "update"}${typeName}`;
     let members: Member[] | undefined;
@@ -223,7 +277,10 @@ function tableOperations(build: GraphileBuild.Build, resource: AnyResource): Ope
     operations.push({
       fieldName,
       inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
-      description: how === "insert" ? `Creates a record: ${subject}.` : `Changes a record: ${subject}. Members that are left out stay as they are.`,
+      description:
+        how === "insert"
+          ? `Creates a record: ${subject}.`
+          : `Changes a record: ${subject}. Members that are left out stay as they are.`,
       deprecationReason: undefined,
       members: getMembers,
       outputType,
@@ -241,10 +298,23 @@ function tableOperations(build: GraphileBuild.Build, resource: AnyResource): Ope
       inputTypeName: `Delete${typeName}Input`,
       description: `Deletes a record: ${subject}. Refused with CONFLICT while others depend on it.`,
       deprecationReason: undefined,
-      members: () => [{ name: "id", column: "id", codec: TYPES.text, type: new GraphQLNonNull(GraphQLID), description: "The record to delete." }],
+      members: () => [
+        {
+          name: "id",
+          column: "id",
+          codec: TYPES.text,
+          type: new GraphQLNonNull(GraphQLID),
+          description: "The record to delete.",
+        },
+      ],
       outputType: () => build.getOutputTypeByName(`Delete${typeName}Payload`),
       plan: ($input) =>
-        object({ record: recordStatement(resource, "delete_record", { step: get($input as any, "id") as ExecutableStep, pgCodec: TYPES.text }) }),
+        object({
+          record: recordStatement(resource, "delete_record", {
+            step: get($input as any, "id") as ExecutableStep,
+            pgCodec: TYPES.text,
+          }),
+        }),
     });
   }
   return operations;
@@ -266,18 +336,31 @@ function registerDeletePayload(build: GraphileBuild.Build, resource: AnyResource
               type: new GraphQLNonNull(GraphQLID),
               plan: ($payload: any) => $payload.get("record").get("id"),
             },
-            deleted: { description: "Whether it is deleted.", type: new GraphQLNonNull(GraphQLBoolean), plan: () => constant(true) },
+            deleted: {
+              description: "Whether it is deleted.",
+              type: new GraphQLNonNull(GraphQLBoolean),
+              plan: () => constant(true),
+            },
           };
           for (const [relationName, relation] of Object.entries(resource.getRelations()) as [string, any][]) {
             if (relation.isReferencee || relation.extensions?.tags?.parent === undefined) continue;
-            const fieldName = build.inflection.singleRelation({ registry: resource.registry, codec: resource.codec, relationName } as any);
+            const fieldName = build.inflection.singleRelation({
+              registry: resource.registry,
+              codec: resource.codec,
+              relationName,
+            } as any);
             fields[fieldName] = {
               description: "The record that it belonged to.",
               type: build.getGraphQLTypeByPgCodec(relation.remoteResource.codec, "output"),
               plan: ($payload: any) => {
                 const $record = $payload.get("record");
                 return relation.remoteResource.get(
-                  Object.fromEntries(relation.remoteAttributes.map((remote: string, i: number) => [remote, $record.get(relation.localAttributes[i])])),
+                  Object.fromEntries(
+                    relation.remoteAttributes.map((remote: string, i: number) => [
+                      remote,
+                      $record.get(relation.localAttributes[i]),
+                    ]),
+                  ),
                 );
               },
             };
@@ -295,14 +378,18 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
   const functionName = resource.extensions?.pg?.name ?? resource.name;
   const fieldName = camel(functionName);
   const tags = resource.extensions?.tags as Record<string, unknown> | undefined;
-  const argumentDescriptions = new Map(tagTexts(tags, "arg").map((text) => [text.split(/\s/, 1)[0]!, text.replace(/^\S+\s*/, "")]));
+  const argumentDescriptions = new Map(
+    tagTexts(tags, "arg").map((text) => [text.split(/\s/, 1)[0]!, text.replace(/^\S+\s*/, "")]),
+  );
   const parameters = (resource.parameters ?? []) as PgResourceParameter[];
   const spreads = parameters[0]?.name === "input" && baseCodec(parameters[0].codec) === TYPES.jsonb;
   const own = parameters.slice(spreads ? 1 : 0);
   let members: Member[] | undefined;
   const getMembers = () =>
     (members ??= [
-      ...(spreads ? columnMembers(build, resource.codec, fieldName.startsWith("create") ? "insert" : "update") : []),
+      ...(spreads
+        ? columnMembers(build, resource.codec, fieldName.startsWith("create") ? "insert" : "update")
+        : []),
       ...own.map((parameter): Member => {
         const name = camel(parameter.name!);
         const type = inputTypeOf(build, parameter.codec);
@@ -311,17 +398,21 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
           column: parameter.name!,
           codec: parameter.codec,
           type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
-          description: argumentDescriptions.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
+          description:
+            argumentDescriptions.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
         };
       }),
     ]);
   const transforms = build.options.argumentTransforms ?? {};
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
-  const sqlParameters = parameters.map((parameter) => (isSlugArgument(parameter) ? { ...parameter, codec: TYPES.text } : parameter));
+  const sqlParameters = parameters.map((parameter) =>
+    isSlugArgument(parameter) ? { ...parameter, codec: TYPES.text } : parameter,
+  );
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
   const from = (...digests: { placeholder: SQL; name?: string; position?: number }[]) => {
     const list = digests.map((digest, index) => {
-      const parameter = digest.name !== undefined ? parameters.find((p) => p.name === digest.name)! : parameters[index]!;
+      const parameter =
+        digest.name !== undefined ? parameters.find((p) => p.name === digest.name)! : parameters[index]!;
       let value = digest.placeholder;
       if (isSlugArgument(parameter)) {
         const name = parameter.name!;
@@ -368,13 +459,21 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
 }
 
 function idDescription(name: string): string {
-  return name.endsWith("_id") ? `The ${name.slice(0, -3).replaceAll("_", " ")}.` : `The ${name.replaceAll("_", " ")}.`;
+  return name.endsWith("_id")
+    ? `The ${name.slice(0, -3).replaceAll("_", " ")}.`
+    : `The ${name.replaceAll("_", " ")}.`;
 }
 
 async function argumentValues(
   input: Record<string, unknown>,
   context: Grafast.Context,
-  operation: { spreads: boolean; members: Member[]; own: PgResourceParameter[]; fieldName: string; transforms: Record<string, ArgumentTransform> },
+  operation: {
+    spreads: boolean;
+    members: Member[];
+    own: PgResourceParameter[];
+    fieldName: string;
+    transforms: Record<string, ArgumentTransform>;
+  },
 ): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   if (operation.spreads) values.input = toColumns(operation.members, input);

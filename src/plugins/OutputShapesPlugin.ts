@@ -52,7 +52,10 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           const { fieldName } = context.scope;
           let description = field.description;
           if (!description || /^Reads (and enables pagination|a set|through)/.test(description)) {
-            description = shared[fieldName] ?? description ?? (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
+            description =
+              shared[fieldName] ??
+              description ??
+              (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
           }
           return { ...field, type, description };
         },
@@ -60,7 +63,8 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
       GraphQLInputObjectType_fields_field(field, build, context) {
         const { fieldName, pgCodec } = context.scope as any;
         // What a composite type always has when it is read may be left out when it is written.
-        const optional = pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
+        const optional =
+          pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
         return {
           ...field,
           ...(optional ? { type: (field.type as any).ofType } : {}),

@@ -19,7 +19,8 @@ declare global {
 function allowed(codec: PgCodec, alias: SQL, permission: string): SQL {
   const wanted = sql.literal(permission);
   if (codec.name === "organizations") return sql`app_hidden.organization_can(${alias}.id, ${wanted})`;
-  if (codec.name === "projects") return sql`app_hidden.project_can(${alias}.id, ${alias}.organization_id, ${wanted})`;
+  if (codec.name === "projects")
+    return sql`app_hidden.project_can(${alias}.id, ${alias}.organization_id, ${wanted})`;
   return sql`app_hidden.project_can(${alias}.project_id, ${alias}.organization_id, ${wanted})`;
 }
 
@@ -31,10 +32,14 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field: {
         after: ["default"],
         callback(field, build, context) {
-          const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField } = context.scope as any;
+          const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField } =
+            context.scope as any;
           if (!pgCodec) return field;
           if (isPgManyRelationListField && pgRelationDetails) {
-            const relation = pgRelationDetails.registry.pgRelations[pgRelationDetails.codec.name]?.[pgRelationDetails.relationName];
+            const relation =
+              pgRelationDetails.registry.pgRelations[pgRelationDetails.codec.name]?.[
+                pgRelationDetails.relationName
+              ];
             const permission = relation?.extensions?.tags?.backwardPermission;
             if (typeof permission !== "string") return field;
             return {
@@ -43,7 +48,9 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
               plan: ($given: any) => {
                 // A mutation's own statement does not see what it changed, such as the creator's membership.
                 const $record =
-                  $given.getClassStep().mode === "mutation" ? build.pgTableResource(pgCodec)!.get({ id: $given.get("id") } as any) as any : $given;
+                  $given.getClassStep().mode === "mutation"
+                    ? (build.pgTableResource(pgCodec)!.get({ id: $given.get("id") } as any) as any)
+                    : $given;
                 const [remote] = relation.remoteAttributes;
                 const [local] = relation.localAttributes;
                 const alias = $record.getClassStep().alias;

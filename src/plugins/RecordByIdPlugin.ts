@@ -29,7 +29,9 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
           if (fields[fieldName]) continue;
           const table = resource.extensions!.pg!.name!;
           const hasSlug = Boolean(resource.codec.attributes.slug);
-          const subject = camel(fieldName).replace(/([A-Z])/g, " $1").toLowerCase();
+          const subject = camel(fieldName)
+            .replace(/([A-Z])/g, " $1")
+            .toLowerCase();
           fields = build.extend(
             fields,
             {
@@ -45,7 +47,9 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
                 plan(_$root: unknown, fieldArgs: any) {
                   const $select = resource.find() as any;
                   const $id = $select.placeholder(fieldArgs.getRaw("id"), TYPES.text);
-                  $select.where(sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`);
+                  $select.where(
+                    sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`,
+                  );
                   return $select.setUnique(true).single();
                 },
               })),

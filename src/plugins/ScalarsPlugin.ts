@@ -35,7 +35,10 @@ function literal(node: ValueNode): unknown {
 }
 
 /** Parser and description of the scalars that more than text stands behind. */
-const scalars: Record<string, { description: string; parse(value: unknown): string; serialize?(value: unknown): unknown }> = {
+const scalars: Record<
+  string,
+  { description: string; parse(value: unknown): string; serialize?(value: unknown): unknown }
+> = {
   DateTime: {
     description: "A point in time by RFC 3339, such as 2026-11-21T12:00:00Z; always given out in UTC.",
     parse: (value) =>
@@ -47,12 +50,15 @@ const scalars: Record<string, { description: string; parse(value: unknown): stri
   Date: {
     description: "A day by ISO 8601, such as 2026-11-21.",
     parse: (value) =>
-      typeof value === "string" && DATE.test(value) && new Date(`${value}T00:00:00Z`).toJSON()?.startsWith(value)
+      typeof value === "string" &&
+      DATE.test(value) &&
+      new Date(`${value}T00:00:00Z`).toJSON()?.startsWith(value)
         ? value
         : refuse("This is no day; give one by ISO 8601, such as 2026-11-21."),
   },
   Decimal: {
-    description: "An exact decimal number: given out as a string such as \"425000.00\", taken as a string or a number.",
+    description:
+      'An exact decimal number: given out as a string such as "425000.00", taken as a string or a number.',
     parse: (value) => {
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
       return DECIMAL.test(text) ? text : refuse('This is no decimal number; give one such as "425000.00".');
@@ -104,8 +110,10 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
                 () => ({
                   description: codec.description ?? name,
                   serialize: String,
-                  parseValue: (value) => (typeof value === "string" ? value : refuse(`${name} is given as a string.`)),
-                  parseLiteral: (node) => (node.kind === Kind.STRING ? node.value : refuse(`${name} is given as a string.`)),
+                  parseValue: (value) =>
+                    typeof value === "string" ? value : refuse(`${name} is given as a string.`),
+                  parseLiteral: (node) =>
+                    node.kind === Kind.STRING ? node.value : refuse(`${name} is given as a string.`),
                 }),
                 `ScalarsPlugin: domain ${codec.name}`,
               );

@@ -1,0 +1,173 @@
+import { Agent, request } from "node:https";
+import pg from "pg";
+import pino from "pino";
+import { generate } from "selfsigned";
+import { onStatement } from "../../src/database/statementEvents.ts";
+import { startGraphql } from "../../src/graphql.ts";
+import { createApp } from "../../src/http/app.ts";
+import { listen } from "../../src/http/listen.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+
+/** An answer of the endpoint. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  data: any;
+  errors: { message: string; path?: (string | number)[]; extensions: Record<string, any> }[] | undefined;
+}
+
+/** Somebody who asks the API. */
+export interface Person {
+  /** Their id; null for an anonymous visitor. */
+  id: string | null;
+  email: string | null;
+  token: string | null;
+  /** Sends a document and gives the whole answer, errors included. */
+  ask(query: string, variables?: Record<string, unknown>): Promise<Answer>;
+  /** Sends a document that has to succeed; throws with the errors otherwise. */
+  get(query: string, variables?: Record<string, unknown>): Promise<any>;
+  /** Sends a document that has to be refused; gives the extensions of its first error. */
+  refused(
+    query: string,
+    variables?: Record<string, unknown>,
+  ): Promise<Record<string, any> & { message: string }>;
+}
+
+export interface Api {
+  url: string;
+  database: TestDatabase;
+  /** The owner's connection: no policy holds for it. */
+  owner: pg.Pool;
+  anonymous: Person;
+  /** Makes an account and signs in, over the API. */
+  signUp(name: string): Promise<Person>;
+  /** Somebody with a token of their own. */
+  person(token: string, id?: string | null): Person;
+  /** How many SQL statements the work sent. */
+  statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
+  stop(): Promise<void>;
+}
+
+const password = "correct horse battery staple";
+let names = 0;
+
+/** The real API over HTTPS, on a database of the test file's own. */
+export async function startApi(from?: TestDatabase): Promise<Api> {
+  const database = from ?? (await createTestDatabase());
+  const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const graphql = await startGraphql({
+    authenticatorUrl: database.authenticatorUrl,
+    poolSize: 10,
+    jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    log,
+  });
+  const app = createApp({
+    config: { production: false, trustProxy: false, explorer: false },
+    log,
+    ...graphql.transport,
+  });
+  const certificate = await generate([{ name: "commonName", value: "localhost" }]);
+  const listening = await listen(app, {
+    port: 0,
+    host: "127.0.0.1",
+    cert: certificate.cert,
+    key: certificate.private,
+  });
+  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
+  const url = `https://127.0.0.1:${listening.port}/graphql`;
+
+  const send = (token: string | null, query: string, variables?: Record<string, unknown>): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request(
+        url,
+        {
+          method: "POST",
+          agent,
+          headers: {
+            "content-type": "application/json",
+            ...(token ? { authorization: `Bearer ${token}` } : {}),
+          },
+        },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8");
+          response.on("data", (chunk) => (text += chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            const body = JSON.parse(text);
+            resolve({
+              status: response.statusCode!,
+              headers: response.headers,
+              data: body.data,
+              errors: body.errors,
+            });
+          });
+        },
+      );
+      outgoing.on("error", reject);
+      outgoing.end(JSON.stringify({ query, variables }));
+    });
+
+  const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
+    const ask = (query: string, variables?: Record<string, unknown>) => send(token, query, variables);
+    return {
+      id,
+      email,
+      token,
+      ask,
+      async get(query, variables) {
+        const answer = await ask(query, variables);
+        if (answer.errors) throw new Error(`${query}\n${JSON.stringify(answer.errors, null, 2)}`);
+        return answer.data;
+      },
+      async refused(query, variables) {
+        const answer = await ask(query, variables);
+        const [error] = answer.errors ?? [];
+        if (!error) throw new Error(`Not refused: ${query}\n${JSON.stringify(answer.data)}`);
+        return { ...error.extensions, message: error.message };
+      },
+    };
+  };
+  const anonymous = person(null);
+
+  return {
+    url,
+    database,
+    owner,
+    anonymous,
+    person,
+    async signUp(name) {
+      const email = `${name.toLowerCase().replace(/[^a-z]+/g, ".")}.${++names}@example.com`;
+      const [firstName, ...rest] = name.split(" ");
+      const data = await anonymous.get(
+        `mutation ($account: CreateAccountInput!, $login: LoginInput!) {
+          createAccount(input: $account) { id }
+          login(input: $login) { token }
+        }`,
+        {
+          account: { email, password, firstName, lastName: rest.join(" ") || null },
+          login: { username: email, password },
+        },
+      );
+      return person(data.login.token, data.createAccount.id, email);
+    },
+    async statements(work) {
+      const texts: string[] = [];
+      const stop = onStatement((text) => texts.push(text));
+      try {
+        const result = await work();
+        return { result, count: texts.length, texts };
+      } finally {
+        stop();
+      }
+    },
+    async stop() {
+      agent.destroy();
+      await listening.close(1000);
+      await graphql.release();
+      await owner.end();
+      if (!from) await database.drop();
+    },
+  };
+}

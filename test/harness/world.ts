@@ -1,0 +1,70 @@
+import { startApi, type Api, type Person } from "./api.ts";
+
+/** People of two organizations around one project, made over the API as its users would. */
+export interface World extends Api {
+  /** OWNER of Harbour Homes. */
+  owen: Person;
+  /** ADMIN there. */
+  ada: Person;
+  /** MEMBER there. */
+  max: Person;
+  /** OWNER of another organization, Summit Sales. */
+  olga: Person;
+  harbour: { id: string; slug: string };
+  summit: { id: string; slug: string };
+  /** A private project of Harbour Homes. */
+  project: { id: string; slug: string };
+}
+
+/** Puts a user into an organization; the way by invitation and mail has tests of its own. */
+export async function join(api: Api, organizationId: string, person: Person, role: string): Promise<void> {
+  await api.owner.query(
+    "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, $3)",
+    [organizationId, person.id, role],
+  );
+}
+
+/** Affiliates an organization with a project in a role. */
+export async function affiliate(
+  api: Api,
+  project: { id: string },
+  organization: { id: string },
+  role: string,
+): Promise<void> {
+  await api.owner.query(
+    `insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
+     select p.id, p.organization_id, $2, $3 from app_public.projects p where p.id = $1`,
+    [project.id, organization.id, role],
+  );
+}
+
+export async function startWorld(): Promise<World> {
+  const api = await startApi();
+  const [owen, ada, max, olga] = await Promise.all(
+    ["Owen Owner", "Ada Admin", "Max Member", "Olga Other"].map(api.signUp),
+  );
+  const createOrganization = async (person: Person, name: string) =>
+    (
+      await person.get(
+        `mutation ($name: String!) { createOrganization(input: { name: $name }) { id slug } }`,
+        { name },
+      )
+    ).createOrganization;
+  const harbour = await createOrganization(owen!, "Harbour Homes");
+  const summit = await createOrganization(olga!, "Summit Sales");
+  await join(api, harbour.id, ada!, "ADMIN");
+  await join(api, harbour.id, max!, "MEMBER");
+  const { createProject: project } = await owen!.get(
+    `mutation ($input: CreateProjectInput!) { createProject(input: $input) { id slug } }`,
+    {
+      input: {
+        organizationId: harbour.id,
+        title: "Harbour View",
+        status: "SELLING",
+        currency: "CAD",
+        address: { locality: "Toronto", country: "CA" },
+      },
+    },
+  );
+  return { ...api, owen: owen!, ada: ada!, max: max!, olga: olga!, harbour, summit, project };
+}
