@@ -9,7 +9,9 @@ import { startGraphql } from "./graphql.ts";
 import { createApp } from "./http/app.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
+import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startWorker } from "./worker.ts";
@@ -40,10 +42,18 @@ async function main(): Promise<void> {
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
     if (config.mode === "all" || config.mode === "worker") {
+      const mail = createMailProvider({
+        smtpUrl: config.smtpUrl,
+        dataDir: config.dataDir,
+        from: config.mailFrom,
+      });
+      shutdown.add("mail", mail.close);
+      const { operatorEmail, webUrl = config.baseUrl } = config;
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
+        presets: [taskContext({ mail, webUrl, operatorEmail })],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
