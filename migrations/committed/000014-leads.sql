@@ -1,5 +1,5 @@
---! Previous: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
---! Hash: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
+--! Previous: sha1:05fd31c3661a50d03c896e51ba54b1f945c643df
+--! Hash: sha1:184df1d4fd5453861caf78168d245e680d764289
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
---! Hash: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
+--! Previous: sha1:184df1d4fd5453861caf78168d245e680d764289
+--! Hash: sha1:56ca2e49d355664574abc46b906cdb79d93cefac
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
---! Hash: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
+--! Previous: sha1:56ca2e49d355664574abc46b906cdb79d93cefac
+--! Hash: sha1:63faa00fe6a1c3bf233640f39085f235bf9a494f
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
---! Hash: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
+--! Previous: sha1:63faa00fe6a1c3bf233640f39085f235bf9a494f
+--! Hash: sha1:6a86d588f9bd427a72f96128fda5ee98ab571bdc
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
---! Hash: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
+--! Previous: sha1:6a86d588f9bd427a72f96128fda5ee98ab571bdc
+--! Hash: sha1:4379845107b50aeee0f8ade37cbf9952af2cce41
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
---! Hash: sha1:e4fd8a1aef98f2bb076452ab99a17df8879a0206
+--! Previous: sha1:4379845107b50aeee0f8ade37cbf9952af2cce41
+--! Hash: sha1:b9f917301583e5b4153581442555b72df5d21392
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
