@@ -1,5 +1,5 @@
---! Previous: sha1:0ad2e100830a451946ffe64a909f4299874b0f26
---! Hash: sha1:1f5c62963cd20302e812bcd8a0de0f2255c657e3
+--! Previous: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
+--! Hash: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

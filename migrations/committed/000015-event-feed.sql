@@ -1,5 +1,5 @@
---! Previous: sha1:1f5c62963cd20302e812bcd8a0de0f2255c657e3
---! Hash: sha1:a247aae2ae9cd64a17d3fdb022011d7e96c134c4
+--! Previous: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
+--! Hash: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:a247aae2ae9cd64a17d3fdb022011d7e96c134c4
---! Hash: sha1:4efe70af98be12ff7656bb7cb8316dcb6e7904d9
+--! Previous: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
+--! Hash: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

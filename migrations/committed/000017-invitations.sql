@@ -1,5 +1,5 @@
---! Previous: sha1:4efe70af98be12ff7656bb7cb8316dcb6e7904d9
---! Hash: sha1:27dd5e7c793e437319ef8b2f48696c3bce32578d
+--! Previous: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
+--! Hash: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

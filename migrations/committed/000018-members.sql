@@ -1,5 +1,5 @@
---! Previous: sha1:27dd5e7c793e437319ef8b2f48696c3bce32578d
---! Hash: sha1:e1cd07ca9b1319fe85cf94a4d0dc08302184d92d
+--! Previous: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
+--! Hash: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

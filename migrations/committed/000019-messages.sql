@@ -1,5 +1,5 @@
---! Previous: sha1:e1cd07ca9b1319fe85cf94a4d0dc08302184d92d
---! Hash: sha1:3be42047434d8f04b6854f45249bc56fd43199fd
+--! Previous: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
+--! Hash: sha1:2c244a8150139faac51da322d7b583b2a8fada47
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

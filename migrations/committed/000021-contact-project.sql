@@ -1,5 +1,5 @@
---! Previous: sha1:3be42047434d8f04b6854f45249bc56fd43199fd
---! Hash: sha1:e68db80b61938ad7bf948b65b4365c4484240fa7
+--! Previous: sha1:2c244a8150139faac51da322d7b583b2a8fada47
+--! Hash: sha1:7ce8e65102838911b26166c38108a396c6b89174
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with
