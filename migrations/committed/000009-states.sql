@@ -1,5 +1,5 @@
---! Previous: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
---! Hash: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
+--! Previous: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
+--! Hash: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

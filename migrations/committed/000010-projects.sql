@@ -1,5 +1,5 @@
---! Previous: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
---! Hash: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
+--! Previous: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
+--! Hash: sha1:f484c30f5765c00f802185e48fb69f2e4b915557
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
---! Hash: sha1:ad599516c7df1782cce1ac71b25f1d0361bf6778
+--! Previous: sha1:f484c30f5765c00f802185e48fb69f2e4b915557
+--! Hash: sha1:05f5363b153398b4d44bed5d944e307096af5c84
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

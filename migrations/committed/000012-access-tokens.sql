@@ -1,5 +1,5 @@
---! Previous: sha1:ad599516c7df1782cce1ac71b25f1d0361bf6778
---! Hash: sha1:89011146637118c8d282d3c1758c12178da2384a
+--! Previous: sha1:05f5363b153398b4d44bed5d944e307096af5c84
+--! Hash: sha1:8ffb4a035ef79b296af24ade79e5e66e99cdb82e
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:89011146637118c8d282d3c1758c12178da2384a
---! Hash: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
+--! Previous: sha1:8ffb4a035ef79b296af24ade79e5e66e99cdb82e
+--! Hash: sha1:7806daa9d2c2db4fe1f40e8a9b8d7293881d043e
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

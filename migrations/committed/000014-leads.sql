@@ -1,5 +1,5 @@
---! Previous: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
---! Hash: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
+--! Previous: sha1:7806daa9d2c2db4fe1f40e8a9b8d7293881d043e
+--! Hash: sha1:d10f8dcc0e888fe99a7bd65e5e0683028d1ac671
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

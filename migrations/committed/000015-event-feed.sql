@@ -1,5 +1,5 @@
---! Previous: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
---! Hash: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
+--! Previous: sha1:d10f8dcc0e888fe99a7bd65e5e0683028d1ac671
+--! Hash: sha1:2742d3ea70df033595e8abc403b1d2546b9700bb
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
---! Hash: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
+--! Previous: sha1:2742d3ea70df033595e8abc403b1d2546b9700bb
+--! Hash: sha1:ea2b1a1551a7794b3802e20e701c5820bd9925be
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

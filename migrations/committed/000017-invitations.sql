@@ -1,5 +1,5 @@
---! Previous: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
---! Hash: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
+--! Previous: sha1:ea2b1a1551a7794b3802e20e701c5820bd9925be
+--! Hash: sha1:4fbdb51706efd0bb485667251959169ef62a6b9d
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
---! Hash: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
+--! Previous: sha1:4fbdb51706efd0bb485667251959169ef62a6b9d
+--! Hash: sha1:ba24eb8d7fda358139fe5c122bbd93b88c03cacd
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

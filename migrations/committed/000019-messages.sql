@@ -1,5 +1,5 @@
---! Previous: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
---! Hash: sha1:2c244a8150139faac51da322d7b583b2a8fada47
+--! Previous: sha1:ba24eb8d7fda358139fe5c122bbd93b88c03cacd
+--! Hash: sha1:a80e28385614fc227a619f9786cf39a5ab9b34d3
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:2c244a8150139faac51da322d7b583b2a8fada47
---! Hash: sha1:7ce8e65102838911b26166c38108a396c6b89174
+--! Previous: sha1:a80e28385614fc227a619f9786cf39a5ab9b34d3
+--! Hash: sha1:fdc22af8d022e5b2c6f2c6a6b73f6badb8bef4fc
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:7ce8e65102838911b26166c38108a396c6b89174
---! Hash: sha1:656cf645d4b2bdb841bfb9a1c04e4f247bdca6db
+--! Previous: sha1:fdc22af8d022e5b2c6f2c6a6b73f6badb8bef4fc
+--! Hash: sha1:139bb30444824071f67e37b6cc4efbd321cf7fa8
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
