@@ -1,5 +1,5 @@
---! Previous: sha1:f8407e4d75e181367b89a72783c222dfe57537a2
---! Hash: sha1:9905dee88ffeb172210afd4d9cefdcc17dd0d114
+--! Previous: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
+--! Hash: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

@@ -1,5 +1,5 @@
---! Previous: sha1:9905dee88ffeb172210afd4d9cefdcc17dd0d114
---! Hash: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
+--! Previous: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
+--! Hash: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

@@ -1,5 +1,5 @@
---! Previous: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
---! Hash: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
+--! Previous: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
+--! Hash: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

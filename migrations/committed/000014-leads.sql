@@ -1,5 +1,5 @@
---! Previous: sha1:cbc101c4215b0097e425725bef0930d18ebe6eb3
---! Hash: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
+--! Previous: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
+--! Hash: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

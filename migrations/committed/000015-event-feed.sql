@@ -1,5 +1,5 @@
---! Previous: sha1:020873bd0f29d1db39aae37bf0cad711ba370ec3
---! Hash: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
+--! Previous: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
+--! Hash: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

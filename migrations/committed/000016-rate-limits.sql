@@ -1,5 +1,5 @@
---! Previous: sha1:e8a8dfaf51ebcbc931a94a319dae2572dba5bee4
---! Hash: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
+--! Previous: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
+--! Hash: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:2459b3ad0d98dddc4654653796b971925a5e9b16
---! Hash: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
+--! Previous: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
+--! Hash: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

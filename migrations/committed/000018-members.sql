@@ -1,5 +1,5 @@
---! Previous: sha1:77cd6bfbb954563418c8209046887d8f1a66b5c5
---! Hash: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
+--! Previous: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
+--! Hash: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:49c8e35201887520156b9a53975f165ecf7c74e9
---! Hash: sha1:e4fd8a1aef98f2bb076452ab99a17df8879a0206
+--! Previous: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
+--! Hash: sha1:2c244a8150139faac51da322d7b583b2a8fada47
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

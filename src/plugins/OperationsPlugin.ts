@@ -406,7 +406,9 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
   const transforms = build.options.argumentTransforms ?? {};
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
   const sqlParameters = parameters.map((parameter) =>
-    isSlugArgument(parameter) ? { ...parameter, codec: TYPES.text } : parameter,
+    isSlugArgument(parameter) || isCheckedArgument(parameter.codec)
+      ? { ...parameter, codec: TYPES.text }
+      : parameter,
   );
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
   const from = (...digests: { placeholder: SQL; name?: string; position?: number }[]) => {
@@ -418,6 +420,9 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
         const name = parameter.name!;
         const table = name === "id" ? (tableOfResult ?? "") : (SLUG_TABLES[name.replace(/_id$/, "")] ?? "");
         value = sql`app_hidden.record_id(${sql.literal(table)}, ${value}, ${sql.literal(camel(name))})`;
+      } else if (isCheckedArgument(parameter.codec)) {
+        const type = parameter.codec.sqlType;
+        value = sql`app_hidden.checked(${value}, ${sql.literal(sql.compile(type).text)}::regtype, ${sql.literal(camel(parameter.name!))})::${type}`;
       }
       return sql`${sql.identifier(parameter.name!)} => ${value}`;
     });
@@ -447,7 +452,8 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
         args: parameters.map((parameter) => ({
           name: parameter.name,
           step: get($values as any, parameter.name!),
-          pgCodec: isSlugArgument(parameter) ? TYPES.text : parameter.codec,
+          pgCodec:
+            isSlugArgument(parameter) || isCheckedArgument(parameter.codec) ? TYPES.text : parameter.codec,
         })) as any,
         from: from as any,
         mode: "mutation",
@@ -456,6 +462,12 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
       return $select.single() as unknown as ExecutableStep;
     },
   };
+}
+
+/** A scalar domain over text: checked on its own, so that a refusal names the argument. */
+function isCheckedArgument(codec: PgCodec): boolean {
+  const tags = codec.extensions?.tags;
+  return Boolean(codec.domainOfCodec) && baseCodec(codec) === TYPES.text && !tags?.enum && !tags?.transform;
 }
 
 function idDescription(name: string): string {
