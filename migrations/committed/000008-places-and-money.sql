@@ -1,5 +1,5 @@
 --! Previous: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
---! Hash: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
+--! Hash: sha1:b783b6ebdb65a8d3890bdf2b2fd0a16def51a8ac
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -112,6 +112,19 @@ begin
   return digits;
 end $$;
 comment on function app_hidden.to_e164(text, text, text) is 'A phone number as E.164; one without a country code belongs to the country.';
+
+create function app_private.tg__phone() returns trigger
+language plpgsql volatile as $$
+begin
+  new.phone := app_hidden.to_e164(new.phone, to_jsonb(new) #>> '{address,country}');
+  return new;
+end $$;
+comment on function app_private.tg__phone() is
+  'Keeps the column phone as E.164; one without a country code belongs to the country of the column address, where there is one.';
+create trigger _200_phone before insert or update of phone on app_public.users
+  for each row when (new.phone is not null) execute function app_private.tg__phone();
+create trigger _200_phone before insert or update of phone on app_public.organizations
+  for each row when (new.phone is not null) execute function app_private.tg__phone();
 
 create function app_hidden.to_money(amount numeric, currency text, field text) returns numeric
 language plpgsql stable as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
---! Hash: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
+--! Previous: sha1:b783b6ebdb65a8d3890bdf2b2fd0a16def51a8ac
+--! Hash: sha1:ad12699f1cbfa37f1fdca6535de6321c9698a010
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

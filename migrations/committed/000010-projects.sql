@@ -1,5 +1,5 @@
---! Previous: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
---! Hash: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
+--! Previous: sha1:ad12699f1cbfa37f1fdca6535de6321c9698a010
+--! Hash: sha1:00567dd23bbc16c8132d6ba53126e368bce60541
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
---! Hash: sha1:ad599516c7df1782cce1ac71b25f1d0361bf6778
+--! Previous: sha1:00567dd23bbc16c8132d6ba53126e368bce60541
+--! Hash: sha1:d7ad3c8ec0a1a427d5acc2590dfe649c9d036db1
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

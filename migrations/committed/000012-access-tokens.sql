@@ -1,5 +1,5 @@
---! Previous: sha1:ad599516c7df1782cce1ac71b25f1d0361bf6778
---! Hash: sha1:89011146637118c8d282d3c1758c12178da2384a
+--! Previous: sha1:d7ad3c8ec0a1a427d5acc2590dfe649c9d036db1
+--! Hash: sha1:119b5e3bfb88228d1edcb35dd4f9a570a275a64c
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:89011146637118c8d282d3c1758c12178da2384a
---! Hash: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
+--! Previous: sha1:119b5e3bfb88228d1edcb35dd4f9a570a275a64c
+--! Hash: sha1:d173443e7787a2a44475318476d8e9d25f25a45c
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
---! Hash: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
+--! Previous: sha1:d173443e7787a2a44475318476d8e9d25f25a45c
+--! Hash: sha1:272d68aacf3b5004b693fd35520e7b70bf7d4c89
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

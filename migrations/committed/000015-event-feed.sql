@@ -1,5 +1,5 @@
---! Previous: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
---! Hash: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
+--! Previous: sha1:272d68aacf3b5004b693fd35520e7b70bf7d4c89
+--! Hash: sha1:ac4d47a1e54122aa92d789b5038067da27bdd046
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
---! Hash: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
+--! Previous: sha1:ac4d47a1e54122aa92d789b5038067da27bdd046
+--! Hash: sha1:9b795b69d8edc59c692fd7b8c595773f219237a5
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

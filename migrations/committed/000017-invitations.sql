@@ -1,5 +1,5 @@
---! Previous: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
---! Hash: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
+--! Previous: sha1:9b795b69d8edc59c692fd7b8c595773f219237a5
+--! Hash: sha1:cf9940535a6c648eaee352a0fa6daf705edbad46
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
---! Hash: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
+--! Previous: sha1:cf9940535a6c648eaee352a0fa6daf705edbad46
+--! Hash: sha1:aca50bf6dcdb12808d286349058ebf4b6a5911ee
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
---! Hash: sha1:2c244a8150139faac51da322d7b583b2a8fada47
+--! Previous: sha1:aca50bf6dcdb12808d286349058ebf4b6a5911ee
+--! Hash: sha1:81416977e249570836328a2e6aaf107f3adc3d25
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

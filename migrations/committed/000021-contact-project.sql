@@ -1,5 +1,5 @@
---! Previous: sha1:2c244a8150139faac51da322d7b583b2a8fada47
---! Hash: sha1:7ce8e65102838911b26166c38108a396c6b89174
+--! Previous: sha1:81416977e249570836328a2e6aaf107f3adc3d25
+--! Hash: sha1:6f80a32761c6284d8b30d252056f712ded46718f
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with
