@@ -406,7 +406,9 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
   const transforms = build.options.argumentTransforms ?? {};
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
   const sqlParameters = parameters.map((parameter) =>
-    isSlugArgument(parameter) || isCheckedArgument(parameter.codec) ? { ...parameter, codec: TYPES.text } : parameter,
+    isSlugArgument(parameter) || isCheckedArgument(parameter.codec)
+      ? { ...parameter, codec: TYPES.text }
+      : parameter,
   );
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
   const from = (...digests: { placeholder: SQL; name?: string; position?: number }[]) => {
@@ -450,7 +452,8 @@ function functionOperation(build: GraphileBuild.Build, resource: AnyResource): O
         args: parameters.map((parameter) => ({
           name: parameter.name,
           step: get($values as any, parameter.name!),
-          pgCodec: isSlugArgument(parameter) || isCheckedArgument(parameter.codec) ? TYPES.text : parameter.codec,
+          pgCodec:
+            isSlugArgument(parameter) || isCheckedArgument(parameter.codec) ? TYPES.text : parameter.codec,
         })) as any,
         from: from as any,
         mode: "mutation",
