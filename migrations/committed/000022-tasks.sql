@@ -1,5 +1,5 @@
---! Previous: sha1:7ce8e65102838911b26166c38108a396c6b89174
---! Hash: sha1:656cf645d4b2bdb841bfb9a1c04e4f247bdca6db
+--! Previous: sha1:6f80a32761c6284d8b30d252056f712ded46718f
+--! Hash: sha1:37eb694c0e9273c837991dff05e65eee5986df11
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
