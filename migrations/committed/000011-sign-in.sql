@@ -1,5 +1,5 @@
---! Previous: sha1:00567dd23bbc16c8132d6ba53126e368bce60541
---! Hash: sha1:d7ad3c8ec0a1a427d5acc2590dfe649c9d036db1
+--! Previous: sha1:4fbee47a015995e6c6b30d1e35f8cf0bad3eaec4
+--! Hash: sha1:4941864385d01f03634605a534461fd070eddad9
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:d7ad3c8ec0a1a427d5acc2590dfe649c9d036db1
---! Hash: sha1:119b5e3bfb88228d1edcb35dd4f9a570a275a64c
+--! Previous: sha1:4941864385d01f03634605a534461fd070eddad9
+--! Hash: sha1:5c1fe986ff5f7aab2cd7ecacdb2f3a47e1c75fa4
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

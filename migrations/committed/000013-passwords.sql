@@ -1,5 +1,5 @@
---! Previous: sha1:119b5e3bfb88228d1edcb35dd4f9a570a275a64c
---! Hash: sha1:d173443e7787a2a44475318476d8e9d25f25a45c
+--! Previous: sha1:5c1fe986ff5f7aab2cd7ecacdb2f3a47e1c75fa4
+--! Hash: sha1:b7edbb2e8bbd36a04655fa4d750bc0980feefe43
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:d173443e7787a2a44475318476d8e9d25f25a45c
---! Hash: sha1:272d68aacf3b5004b693fd35520e7b70bf7d4c89
+--! Previous: sha1:b7edbb2e8bbd36a04655fa4d750bc0980feefe43
+--! Hash: sha1:58f51484f70ac5e5f696978f6c4667ebf84ff205
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

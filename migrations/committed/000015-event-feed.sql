@@ -1,5 +1,5 @@
---! Previous: sha1:272d68aacf3b5004b693fd35520e7b70bf7d4c89
---! Hash: sha1:ac4d47a1e54122aa92d789b5038067da27bdd046
+--! Previous: sha1:58f51484f70ac5e5f696978f6c4667ebf84ff205
+--! Hash: sha1:47b0a1e436ad9b23645bd4cab2d95a96dd2d6930
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

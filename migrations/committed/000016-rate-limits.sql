@@ -1,5 +1,5 @@
---! Previous: sha1:ac4d47a1e54122aa92d789b5038067da27bdd046
---! Hash: sha1:9b795b69d8edc59c692fd7b8c595773f219237a5
+--! Previous: sha1:47b0a1e436ad9b23645bd4cab2d95a96dd2d6930
+--! Hash: sha1:d40c50e049e5a2aa8614d00be2163b44333ffc70
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

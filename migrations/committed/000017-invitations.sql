@@ -1,5 +1,5 @@
---! Previous: sha1:9b795b69d8edc59c692fd7b8c595773f219237a5
---! Hash: sha1:cf9940535a6c648eaee352a0fa6daf705edbad46
+--! Previous: sha1:d40c50e049e5a2aa8614d00be2163b44333ffc70
+--! Hash: sha1:e2fe2ed175077e61450f057b011544c86dc76e75
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

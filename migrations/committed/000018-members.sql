@@ -1,5 +1,5 @@
---! Previous: sha1:cf9940535a6c648eaee352a0fa6daf705edbad46
---! Hash: sha1:aca50bf6dcdb12808d286349058ebf4b6a5911ee
+--! Previous: sha1:e2fe2ed175077e61450f057b011544c86dc76e75
+--! Hash: sha1:6a7e62b155bca79b50b0f5b99a9c4290d8b20a4a
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

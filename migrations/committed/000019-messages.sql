@@ -1,5 +1,5 @@
---! Previous: sha1:aca50bf6dcdb12808d286349058ebf4b6a5911ee
---! Hash: sha1:81416977e249570836328a2e6aaf107f3adc3d25
+--! Previous: sha1:6a7e62b155bca79b50b0f5b99a9c4290d8b20a4a
+--! Hash: sha1:255778dca3cadaa13d3a365174b9627e525d8a0d
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

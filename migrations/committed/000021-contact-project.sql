@@ -1,5 +1,5 @@
---! Previous: sha1:81416977e249570836328a2e6aaf107f3adc3d25
---! Hash: sha1:6f80a32761c6284d8b30d252056f712ded46718f
+--! Previous: sha1:255778dca3cadaa13d3a365174b9627e525d8a0d
+--! Hash: sha1:4d2f736f4fc1227981edcb266ed24bed95426934
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:6f80a32761c6284d8b30d252056f712ded46718f
---! Hash: sha1:37eb694c0e9273c837991dff05e65eee5986df11
+--! Previous: sha1:4d2f736f4fc1227981edcb266ed24bed95426934
+--! Hash: sha1:c647c218520a8340134eb8fde59878bd1b91d9ec
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
