@@ -1,5 +1,5 @@
---! Previous: sha1:f484c30f5765c00f802185e48fb69f2e4b915557
---! Hash: sha1:05f5363b153398b4d44bed5d944e307096af5c84
+--! Previous: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
+--! Hash: sha1:91996fbfeeb823632a4e17d0365e13622753aca4
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:05f5363b153398b4d44bed5d944e307096af5c84
---! Hash: sha1:8ffb4a035ef79b296af24ade79e5e66e99cdb82e
+--! Previous: sha1:91996fbfeeb823632a4e17d0365e13622753aca4
+--! Hash: sha1:50a7ca73e060e3481446aee2ca343e8c49337b82
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

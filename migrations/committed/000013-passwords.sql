@@ -1,5 +1,5 @@
---! Previous: sha1:8ffb4a035ef79b296af24ade79e5e66e99cdb82e
---! Hash: sha1:7806daa9d2c2db4fe1f40e8a9b8d7293881d043e
+--! Previous: sha1:50a7ca73e060e3481446aee2ca343e8c49337b82
+--! Hash: sha1:7574add33b70293c78cda93d98e9d276d16a40c5
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:7806daa9d2c2db4fe1f40e8a9b8d7293881d043e
---! Hash: sha1:d10f8dcc0e888fe99a7bd65e5e0683028d1ac671
+--! Previous: sha1:7574add33b70293c78cda93d98e9d276d16a40c5
+--! Hash: sha1:56b947c860395d43f627de409ce76a48ea3eb2e0
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

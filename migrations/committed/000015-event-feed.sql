@@ -1,5 +1,5 @@
---! Previous: sha1:d10f8dcc0e888fe99a7bd65e5e0683028d1ac671
---! Hash: sha1:2742d3ea70df033595e8abc403b1d2546b9700bb
+--! Previous: sha1:56b947c860395d43f627de409ce76a48ea3eb2e0
+--! Hash: sha1:9ec0880f4e11fc57710aa2b8e646067ffdba6e22
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

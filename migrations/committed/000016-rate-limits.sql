@@ -1,5 +1,5 @@
---! Previous: sha1:2742d3ea70df033595e8abc403b1d2546b9700bb
---! Hash: sha1:ea2b1a1551a7794b3802e20e701c5820bd9925be
+--! Previous: sha1:9ec0880f4e11fc57710aa2b8e646067ffdba6e22
+--! Hash: sha1:fde47aa3ffc824ff129a8f170fc7976b4adb727e
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

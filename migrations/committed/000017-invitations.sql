@@ -1,5 +1,5 @@
---! Previous: sha1:ea2b1a1551a7794b3802e20e701c5820bd9925be
---! Hash: sha1:4fbdb51706efd0bb485667251959169ef62a6b9d
+--! Previous: sha1:fde47aa3ffc824ff129a8f170fc7976b4adb727e
+--! Hash: sha1:37c38a419c7b602f193a68e03b54d21722597db9
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

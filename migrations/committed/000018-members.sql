@@ -1,5 +1,5 @@
---! Previous: sha1:4fbdb51706efd0bb485667251959169ef62a6b9d
---! Hash: sha1:ba24eb8d7fda358139fe5c122bbd93b88c03cacd
+--! Previous: sha1:37c38a419c7b602f193a68e03b54d21722597db9
+--! Hash: sha1:fbaa53eceb59f59ee498ab568ce68173555ac01c
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

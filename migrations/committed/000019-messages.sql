@@ -1,5 +1,5 @@
---! Previous: sha1:ba24eb8d7fda358139fe5c122bbd93b88c03cacd
---! Hash: sha1:a80e28385614fc227a619f9786cf39a5ab9b34d3
+--! Previous: sha1:fbaa53eceb59f59ee498ab568ce68173555ac01c
+--! Hash: sha1:05878f134cd7340fef675e3926f9e2f30e1730dd
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

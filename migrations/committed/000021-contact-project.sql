@@ -1,5 +1,5 @@
---! Previous: sha1:a80e28385614fc227a619f9786cf39a5ab9b34d3
---! Hash: sha1:fdc22af8d022e5b2c6f2c6a6b73f6badb8bef4fc
+--! Previous: sha1:05878f134cd7340fef675e3926f9e2f30e1730dd
+--! Hash: sha1:9a6a9a682843b183e0575690f8e1f87d94b5d008
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:fdc22af8d022e5b2c6f2c6a6b73f6badb8bef4fc
---! Hash: sha1:139bb30444824071f67e37b6cc4efbd321cf7fa8
+--! Previous: sha1:9a6a9a682843b183e0575690f8e1f87d94b5d008
+--! Hash: sha1:67aa3315c01e91d3de93c75417be9837bf100ad4
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
