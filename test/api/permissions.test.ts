@@ -115,10 +115,13 @@ async function setUp(portfolio: Portfolio): Promise<Records> {
   const { owen, max, sam, project, leads } = portfolio;
   const create = async (person: Person, field: string, input: Record<string, unknown>) => {
     const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-    const data = await person.get(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+    const data = await person.get(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, {
+      input,
+    });
     return data[field].id as string;
   };
-  const note = (person: Person) => create(person, "createLeadNote", { leadId: leads.sams.id, text: "Hello." });
+  const note = (person: Person) =>
+    create(person, "createLeadNote", { leadId: leads.sams.id, text: "Hello." });
   const withAgent = await sam.get(
     `mutation ($id: ID!) { updateLead(input: { id: $id, agent: { name: "Agatha", email: "agatha@example.com" } }) { agentId } }`,
     { id: leads.sams.id },
