@@ -1,5 +1,5 @@
---! Previous: sha1:d37402b22af87c9feeb286940fff015c5fe6effd
---! Hash: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
+--! Previous: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
+--! Hash: sha1:6e5ea6160a11c76fa61208c7a094eb6d015ac65f
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -186,6 +186,23 @@ begin
     end;
   end loop;
 end $$;
+
+create function app_hidden.checked(value text, type regtype, field text) returns text
+language plpgsql stable as $$
+declare
+  violated text;
+begin
+  execute format('select $1::%s', type) using value;
+  return value;
+exception when data_exception or check_violation then
+  get stacked diagnostics violated = constraint_name;
+  perform app_hidden.fail('BAD_USER_INPUT',
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type and c.conname = violated),
+      'This value has the wrong form.'),
+    jsonb_build_object('field', field));
+end $$;
+comment on function app_hidden.checked(text, regtype, text) is
+  'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.';
 
 create function app_hidden.clean_values(relation regclass, input jsonb) returns jsonb
 language plpgsql stable as $$

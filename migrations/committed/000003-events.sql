@@ -1,5 +1,5 @@
---! Previous: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
---! Hash: sha1:4df259afab7d812c6508599dedd256ffafcf3def
+--! Previous: sha1:6e5ea6160a11c76fa61208c7a094eb6d015ac65f
+--! Hash: sha1:4f2625859bbc74f3868db3360b4b16c22c3edfbe
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

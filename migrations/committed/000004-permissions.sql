@@ -1,5 +1,5 @@
---! Previous: sha1:4df259afab7d812c6508599dedd256ffafcf3def
---! Hash: sha1:9a222a39d1fe042fff4f48c625071d4332fabc51
+--! Previous: sha1:4f2625859bbc74f3868db3360b4b16c22c3edfbe
+--! Hash: sha1:ff84502298405acd7f5f11ad1ae7b269a4306b3c
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

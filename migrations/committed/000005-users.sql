@@ -1,5 +1,5 @@
---! Previous: sha1:9a222a39d1fe042fff4f48c625071d4332fabc51
---! Hash: sha1:74f6d93dbb0f7ef5531c24ce52a4f3bee37a5f3d
+--! Previous: sha1:ff84502298405acd7f5f11ad1ae7b269a4306b3c
+--! Hash: sha1:222eed3e082e18d9f835d798834ca2379f54f0b5
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

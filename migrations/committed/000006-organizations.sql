@@ -1,5 +1,5 @@
---! Previous: sha1:74f6d93dbb0f7ef5531c24ce52a4f3bee37a5f3d
---! Hash: sha1:b8fdfd11c210c0ff7518a4623d0349981a4156cc
+--! Previous: sha1:222eed3e082e18d9f835d798834ca2379f54f0b5
+--! Hash: sha1:9c358a3d4bd0fd5fc40a0654ef6244a51903966c
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:b8fdfd11c210c0ff7518a4623d0349981a4156cc
---! Hash: sha1:f8407e4d75e181367b89a72783c222dfe57537a2
+--! Previous: sha1:9c358a3d4bd0fd5fc40a0654ef6244a51903966c
+--! Hash: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

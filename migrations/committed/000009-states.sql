@@ -1,5 +1,5 @@
---! Previous: sha1:9905dee88ffeb172210afd4d9cefdcc17dd0d114
---! Hash: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
+--! Previous: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
+--! Hash: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

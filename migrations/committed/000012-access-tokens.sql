@@ -1,5 +1,5 @@
---! Previous: sha1:2fa6d43069a24ca3be4caf54aaa14e01c84ce678
---! Hash: sha1:f3ad98f22ec75c6a15febd6eb7c504353b421ba8
+--! Previous: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
+--! Hash: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -36,6 +36,22 @@ create table app_private.access_token_secrets (
 alter table app_private.access_token_secrets enable row level security;
 comment on table app_private.access_token_secrets is
   'What proves an access token, and when it was last used: apart from the record, so that its use is no change of it.';
+
+create function app_hidden.has_whole_account() returns boolean
+language sql stable parallel safe as $$
+  select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
+$$;
+
+create function app_hidden.require_whole_account() returns uuid
+language plpgsql stable as $$
+begin
+  perform app_hidden.require_viewer();
+  if not app_hidden.has_whole_account() then
+    perform app_hidden.fail('FORBIDDEN', 'An access token with scopes or for one organization may not change the account; sign in for that.');
+  end if;
+  return app_public.current_user_id();
+end $$;
+comment on function app_hidden.require_whole_account() is 'The viewer; refuses an access token that was restricted to scopes or an organization.';
 
 alter table app_public.access_tokens enable row level security;
 create policy own on app_public.access_tokens for select to plat_user
@@ -80,6 +96,26 @@ comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it 
 comment on function app_public.access_tokens_last_used_at is 'The last request with it, to the minute.';
 
 --------------------------------------------------------------------------------------------------------
+
+create function app_private.random_text(size int) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  bytes bytea;
+  result text := '';
+begin
+  while length(result) < size loop
+    bytes := public.gen_random_bytes(size);
+    for i in 0 .. size - 1 loop
+      -- Bytes over 247 would make the first letters likelier.
+      if get_byte(bytes, i) < 248 then
+        result := result || substr(alphabet, get_byte(bytes, i) % 62 + 1, 1);
+      end if;
+    end loop;
+  end loop;
+  return left(result, size);
+end $$;
+comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
 
 create function app_private.token_checksum(body text) returns text
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:f3ad98f22ec75c6a15febd6eb7c504353b421ba8
---! Hash: sha1:4f658ea0c22a08464f08eef5581fa3f85ec9a758
+--! Previous: sha1:f4cedb90674645bc0341aba918429a840305193c
+--! Hash: sha1:465c92c3118f63cd3e68d900ca083e4b20706332
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:4f658ea0c22a08464f08eef5581fa3f85ec9a758
---! Hash: sha1:bd0f6a3763d28d09867737d29352f63ad0769ee7
+--! Previous: sha1:465c92c3118f63cd3e68d900ca083e4b20706332
+--! Hash: sha1:499d1710ed315c37eaf598a74093057f19b85cef
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:bd0f6a3763d28d09867737d29352f63ad0769ee7
---! Hash: sha1:cc4436551d7295619c218f1882d8886b21536659
+--! Previous: sha1:499d1710ed315c37eaf598a74093057f19b85cef
+--! Hash: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:cc4436551d7295619c218f1882d8886b21536659
---! Hash: sha1:35ab1ebe705fbe4a813524a5430fcb3a533c099f
+--! Previous: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
+--! Hash: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:35ab1ebe705fbe4a813524a5430fcb3a533c099f
---! Hash: sha1:bb80f31d63273ae3205e22bbf47468d4ff08db82
+--! Previous: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
+--! Hash: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:bb80f31d63273ae3205e22bbf47468d4ff08db82
---! Hash: sha1:6ba14309a3e5788bb637243b4c8442df01ce4673
+--! Previous: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
+--! Hash: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:6ba14309a3e5788bb637243b4c8442df01ce4673
---! Hash: sha1:b520409ba1619efdfdec4f48e1a74cdffc7a3497
+--! Previous: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
+--! Hash: sha1:30c292bd8a0af92f4cb3b6b8e8b33b301b48aba1
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,7 +1,7 @@
 /** The mutation behind a volatile function: its arguments are the members of `input`. */
 import { context as contextStepOf, get, lambda, type ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLOutputType } from "postgraphile/graphql";
-import { TYPES, type PgResourceParameter } from "postgraphile/@dataplan/pg";
+import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { baseCodec, camel, inputTypeOf, tagTexts } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
@@ -50,9 +50,14 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
   const transforms = build.options.argumentTransforms ?? {};
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
-  /** Slugs become ids in SQL. */
+  /** Slugs become ids in SQL; scalars are checked one by one, so that a refusal names the argument. */
   const toSql = (name: string, value: SQL): SQL => {
-    if (!isSlugArgument(parameters.find((parameter) => parameter.name === name)!)) return value;
+    const parameter = parameters.find((p) => p.name === name)!;
+    if (isCheckedArgument(parameter.codec)) {
+      const type = parameter.codec.sqlType;
+      return sql`app_hidden.checked(${value}, ${sql.literal(sql.compile(type).text)}::regtype, ${sql.literal(camel(name))})::${type}`;
+    }
+    if (!isSlugArgument(parameter)) return value;
     const table = name === "id" ? (tableOfResult ?? "") : (SLUG_TABLES[name.replace(/_id$/, "")] ?? "");
     return sql`app_hidden.record_id(${sql.literal(table)}, ${value}, ${sql.literal(camel(name))})`;
   };
@@ -77,7 +82,9 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
       );
       return callInMutation(resource, {
         parameters: parameters.map((parameter) =>
-          isSlugArgument(parameter) ? { ...parameter, codec: TYPES.text } : parameter,
+          isSlugArgument(parameter) || isCheckedArgument(parameter.codec)
+            ? { ...parameter, codec: TYPES.text }
+            : parameter,
         ),
         steps: parameters.map((parameter) => get($values as any, parameter.name!) as ExecutableStep),
         call: (given) =>
@@ -89,6 +96,12 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
       }) as unknown as ExecutableStep;
     },
   };
+}
+
+/** A scalar domain over text. */
+function isCheckedArgument(codec: PgCodec): boolean {
+  const tags = codec.extensions?.tags;
+  return Boolean(codec.domainOfCodec) && baseCodec(codec) === TYPES.text && !tags?.enum && !tags?.transform;
 }
 
 function idDescription(name: string): string {

@@ -1,5 +1,5 @@
 import { Agent, request } from "node:https";
-import pg from "pg";
+import { Pool } from "pg";
 import pino from "pino";
 import { generate } from "selfsigned";
 import { onStatement } from "../../src/database/statementEvents.ts";
@@ -44,7 +44,7 @@ export interface Api {
   url: string;
   database: TestDatabase;
   /** The owner's connection: no policy holds for it. */
-  owner: pg.Pool;
+  owner: Pool;
   anonymous: Person;
   /** Makes an account and signs in, over the API. */
   signUp(name: string): Promise<Person>;
@@ -81,7 +81,7 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
     key: certificate.private,
   });
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
+  const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${listening.port}/graphql`;
 
   const send = (
