@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
+--! Hash: sha1:ccf98f495ad94a914ebc6bf789a0269892d402b9
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -110,7 +110,7 @@ declare
 begin
   execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
   execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select using (true)', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using (true)', name || '_values');
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
   execute format('comment on table app_public.%I is %L', name || '_values',
     E'@enum\n@enumName ' || type_name || E'\n\n' || description);

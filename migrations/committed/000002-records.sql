@@ -1,5 +1,5 @@
---! Previous: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
---! Hash: sha1:6e5ea6160a11c76fa61208c7a094eb6d015ac65f
+--! Previous: sha1:ccf98f495ad94a914ebc6bf789a0269892d402b9
+--! Hash: sha1:d16184abde1fdd141461829c5cdc8344f9de35e2
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -11,7 +11,7 @@ create table app_hidden.record_types (
   write_permission text
 );
 alter table app_hidden.record_types enable row level security;
-create policy everybody on app_hidden.record_types for select using (true);
+create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.record_types to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';

@@ -1,5 +1,5 @@
---! Previous: sha1:6e5ea6160a11c76fa61208c7a094eb6d015ac65f
---! Hash: sha1:4f2625859bbc74f3868db3360b4b16c22c3edfbe
+--! Previous: sha1:d16184abde1fdd141461829c5cdc8344f9de35e2
+--! Hash: sha1:5fa5570036a3f2019f3ffc3734445c7c7ad1e79a
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

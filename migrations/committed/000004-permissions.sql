@@ -1,5 +1,5 @@
---! Previous: sha1:4f2625859bbc74f3868db3360b4b16c22c3edfbe
---! Hash: sha1:ff84502298405acd7f5f11ad1ae7b269a4306b3c
+--! Previous: sha1:5fa5570036a3f2019f3ffc3734445c7c7ad1e79a
+--! Hash: sha1:7433ae5d2383bb135eba194a940fe8f355b330de
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

@@ -1,5 +1,5 @@
---! Previous: sha1:ff84502298405acd7f5f11ad1ae7b269a4306b3c
---! Hash: sha1:222eed3e082e18d9f835d798834ca2379f54f0b5
+--! Previous: sha1:7433ae5d2383bb135eba194a940fe8f355b330de
+--! Hash: sha1:097677723a83e9f5575a5cc9da464babbeb71f3c
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;
@@ -85,6 +85,7 @@ language sql stable as $$ select u from app_public.users u where u.id = app_publ
 grant execute on function app_public.viewer to plat_user, plat_anonymous;
 comment on function app_public.viewer is 'The user of the token in use; null without a token.';
 
+comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
 comment on table app_public.users is 'A person who signs in.';
 comment on column app_public.users.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.users.first_name is 'Given name.';

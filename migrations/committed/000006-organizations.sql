@@ -1,5 +1,5 @@
---! Previous: sha1:222eed3e082e18d9f835d798834ca2379f54f0b5
---! Hash: sha1:9c358a3d4bd0fd5fc40a0654ef6244a51903966c
+--! Previous: sha1:097677723a83e9f5575a5cc9da464babbeb71f3c
+--! Hash: sha1:aa8e4f393ac4356bd9ee35d5534153569c66466a
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.
@@ -141,6 +141,7 @@ comment on table app_public.organization_user_connections is 'The membership of 
 comment on column app_public.organization_user_connections.role is 'What the member may do.';
 comment on column app_public.organization_user_connections.title is 'Position in this organization.';
 comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
+comment on column app_public.organization_user_connections.invited_by_id is 'Who invited the member.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is

@@ -1,5 +1,5 @@
---! Previous: sha1:9c358a3d4bd0fd5fc40a0654ef6244a51903966c
---! Hash: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
+--! Previous: sha1:aa8e4f393ac4356bd9ee35d5534153569c66466a
+--! Hash: sha1:3c0eb349c35ed206cc1522fd41cfca3c53c06f73
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

@@ -1,5 +1,5 @@
---! Previous: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
---! Hash: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
+--! Previous: sha1:3c0eb349c35ed206cc1522fd41cfca3c53c06f73
+--! Hash: sha1:d5de305b154630e38213955fd9edd08bb9047f03
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -10,7 +10,7 @@ create table app_hidden.countries (
   trunk_prefix text
 );
 alter table app_hidden.countries enable row level security;
-create policy everybody on app_hidden.countries for select using (true);
+create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.countries to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.countries is 'Countries with their calling code and the prefix that is dialled before national numbers.';
 insert into app_hidden.countries (code, calling_code, trunk_prefix) values
@@ -61,7 +61,7 @@ create table app_hidden.currencies (
   digits int not null
 );
 alter table app_hidden.currencies enable row level security;
-create policy everybody on app_hidden.currencies for select using (true);
+create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.currencies to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.currencies is 'Currencies with the number of digits after the point.';
 insert into app_hidden.currencies (code, digits) values

@@ -1,5 +1,5 @@
---! Previous: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
---! Hash: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
+--! Previous: sha1:d5de305b154630e38213955fd9edd08bb9047f03
+--! Hash: sha1:8bc86428fc1179d9f2b322448eb50d64db9b8918
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -14,7 +14,7 @@ create table app_hidden.transitions (
   unique nulls not distinct (subject, from_state, to_state)
 );
 alter table app_hidden.transitions enable row level security;
-create policy everybody on app_hidden.transitions for select using (true);
+create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.transitions to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.transitions is
   'The steps of each state machine; from_state null is a state to begin in; by_service steps are taken by the service only.';
@@ -27,7 +27,7 @@ create table app_hidden.transition_requirements (
   primary key (subject, to_state, column_name)
 );
 alter table app_hidden.transition_requirements enable row level security;
-create policy everybody on app_hidden.transition_requirements for select using (true);
+create policy everybody on app_hidden.transition_requirements for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.transition_requirements to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.transition_requirements is 'What must be filled in before a record may enter a state.';
 

@@ -1,5 +1,5 @@
---! Previous: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
---! Hash: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
+--! Previous: sha1:8bc86428fc1179d9f2b322448eb50d64db9b8918
+--! Hash: sha1:2c1cd7cee2efded20257e568cc1541ae14e8cfa1
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

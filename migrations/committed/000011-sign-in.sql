@@ -1,5 +1,5 @@
---! Previous: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
---! Hash: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
+--! Previous: sha1:2c1cd7cee2efded20257e568cc1541ae14e8cfa1
+--! Hash: sha1:4d63c02710682331b052c3398d8d6e3562485006
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

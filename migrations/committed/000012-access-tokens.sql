@@ -1,5 +1,5 @@
---! Previous: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
---! Hash: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
+--! Previous: sha1:4d63c02710682331b052c3398d8d6e3562485006
+--! Hash: sha1:5ba703bf0ad8b6c1478a906a4fc57bb9efbf2211
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -98,7 +98,7 @@ comment on function app_public.access_tokens_last_used_at is 'The last request w
 --------------------------------------------------------------------------------------------------------
 
 create function app_private.random_text(size int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   bytes bytea;
@@ -118,7 +118,7 @@ end $$;
 comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
 
 create function app_private.token_checksum(body text) returns text
-language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable strict parallel safe as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   rest bigint := crc32(convert_to(body, 'UTF8'));

@@ -1,5 +1,5 @@
---! Previous: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
---! Hash: sha1:f4cedb90674645bc0341aba918429a840305193c
+--! Previous: sha1:5ba703bf0ad8b6c1478a906a4fc57bb9efbf2211
+--! Hash: sha1:36908ac2f44c12b913bc4ec3b571fa3d8de00a3c
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

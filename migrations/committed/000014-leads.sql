@@ -1,5 +1,5 @@
---! Previous: sha1:f4cedb90674645bc0341aba918429a840305193c
---! Hash: sha1:465c92c3118f63cd3e68d900ca083e4b20706332
+--! Previous: sha1:36908ac2f44c12b913bc4ec3b571fa3d8de00a3c
+--! Hash: sha1:a2decba46509a4f79e4bc37e8ac4ccc6dffa321d
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -628,6 +628,8 @@ comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe l
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe member who works on the lead.';
+comment on column app_public.leads.agent_id is 'The agent who brings the lead.';
+comment on column app_public.leads.fallout_reason_id is 'Why the lead was lost; required for the status LOST.';
 comment on column app_public.leads.subscribed is 'Whether the lead follows marketing mail.';
 comment on column app_public.leads.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.leads.registered_at is E'@filter\n\nWhen the lead registered; the order of leads. May precede insertedAt.';
@@ -654,6 +656,7 @@ comment on column app_public.lead_notes.lead_id is E'@insertOptional\n\nThe lead
 comment on column app_public.lead_notes.text is 'What it says.';
 comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';
+comment on column app_public.lead_notes.author_id is 'Who wrote it.';
 comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
 comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is E'@fieldName lead\n@foreignFieldName notes\n@backwardDescription The notes, pinned first, then newest first.\n\nThe lead.';
 comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is E'@behavior -*\n\nThe project.';

@@ -1,5 +1,5 @@
---! Previous: sha1:465c92c3118f63cd3e68d900ca083e4b20706332
---! Hash: sha1:499d1710ed315c37eaf598a74093057f19b85cef
+--! Previous: sha1:a2decba46509a4f79e4bc37e8ac4ccc6dffa321d
+--! Hash: sha1:67702678057b0361cb9a009280ee2ec645c87e7d
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
@@ -22,7 +22,8 @@ comment on function app_hidden.sees_subject(text, uuid) is 'Whether the viewer m
 create policy auditors on app_public.events for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read'))));
 create policy seers_of_subject on app_public.events for select to plat_user
-  using ((organization_id is null
+  -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
+  using (((organization_id is null and stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
       or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
       or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
     and app_hidden.sees_subject(subject_type, subject_id));

@@ -1,5 +1,5 @@
---! Previous: sha1:499d1710ed315c37eaf598a74093057f19b85cef
---! Hash: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
+--! Previous: sha1:67702678057b0361cb9a009280ee2ec645c87e7d
+--! Hash: sha1:ca30b24632deed5bc6211565d91c3fcec87d67e8
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

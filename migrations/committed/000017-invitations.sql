@@ -1,5 +1,5 @@
---! Previous: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
---! Hash: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
+--! Previous: sha1:ca30b24632deed5bc6211565d91c3fcec87d67e8
+--! Hash: sha1:6e1ccbd126f0ecb32f4eff4b2b81b497225d2309
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
@@ -258,6 +258,8 @@ comment on table app_public.organization_invites is 'An invitation to join an or
 comment on column app_public.organization_invites.email is 'The invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
+comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
 comment on column app_public.organization_invites.message is 'A few words in the mail.';
 comment on column app_public.organization_invites.sent_at is 'When the mail server took the last mail; until then, when the invitation was made.';
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';

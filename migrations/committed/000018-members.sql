@@ -1,5 +1,5 @@
---! Previous: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
---! Hash: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
+--! Previous: sha1:6e1ccbd126f0ecb32f4eff4b2b81b497225d2309
+--! Hash: sha1:ba751724d0189a3ac923a86951a19c8fbafd4586
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
---! Hash: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
+--! Previous: sha1:ba751724d0189a3ac923a86951a19c8fbafd4586
+--! Hash: sha1:dee248e7e5439690069dd41b0e5f63aca66f289e
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
---! Hash: sha1:30c292bd8a0af92f4cb3b6b8e8b33b301b48aba1
+--! Previous: sha1:dee248e7e5439690069dd41b0e5f63aca66f289e
+--! Hash: sha1:27cd534cd6169bdd4f291baa881433fa7830221c
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

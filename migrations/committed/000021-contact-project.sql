@@ -1,5 +1,5 @@
---! Previous: sha1:30c292bd8a0af92f4cb3b6b8e8b33b301b48aba1
---! Hash: sha1:f0691a46f4e01da4339bb5cb52a9fcb5281564be
+--! Previous: sha1:27cd534cd6169bdd4f291baa881433fa7830221c
+--! Hash: sha1:bd55d031e0fe764d61833d689d8810c446000191
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

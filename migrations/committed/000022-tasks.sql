@@ -1,5 +1,5 @@
---! Previous: sha1:f0691a46f4e01da4339bb5cb52a9fcb5281564be
---! Hash: sha1:a6c3b1660477c5873fa4475b670b212885167bd5
+--! Previous: sha1:bd55d031e0fe764d61833d689d8810c446000191
+--! Hash: sha1:26c15cb5b6e4885b371df8b57bca5a13939970ac
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
@@ -119,6 +119,8 @@ comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nThe st
 comment on function app_public.leads_filter_has_open_task is E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
 
 comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
+comment on column app_public.tasks.created_by_id is 'Who created it.';
+comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.organization_id is E'@insertOptional\n\nThe organization; needed where neither a lead nor a project is named.';
 comment on column app_public.tasks.project_id is 'The project.';
 comment on column app_public.tasks.lead_id is 'The lead that it is about.';
