@@ -1,5 +1,5 @@
---! Previous: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
---! Hash: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
+--! Previous: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
+--! Hash: sha1:31f86029e241b0eaa5ce3e8987ee5793c139ab12
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

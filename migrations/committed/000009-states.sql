@@ -1,5 +1,5 @@
---! Previous: sha1:7c2d69da42ee3ba779e16c52c1404088dfc76c0f
---! Hash: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
+--! Previous: sha1:31f86029e241b0eaa5ce3e8987ee5793c139ab12
+--! Hash: sha1:7ed32d427abf8bad87ff0a262006583b94d2d2ad
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

@@ -1,5 +1,5 @@
---! Previous: sha1:9093d5bb09db301aefae07ffb9a6abd2a30560a2
---! Hash: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
+--! Previous: sha1:7ed32d427abf8bad87ff0a262006583b94d2d2ad
+--! Hash: sha1:1eb74d29db858d121b6f0dab2fed14aa3bf4a7d0
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -146,7 +146,7 @@ begin
   new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');
   new.cancellation_fee := app_hidden.to_money(new.cancellation_fee, new.currency, 'cancellationFee');
   if tg_op = 'UPDATE' then
-    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' and new.deleted_at is null then
+    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' then
       perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
@@ -256,8 +256,8 @@ Public projects, best service index first; restricted fields are null without pe
 
 create function app_public.projects_filter_query(p app_public.projects, value text) returns boolean
 language sql stable as $$
-  select lower(p.title) like '%' || replace(replace(lower(value), '\', '\\'), '%', '\%') || '%'
-    or lower(coalesce(p.city, '')) like '%' || replace(replace(lower(value), '\', '\\'), '%', '\%') || '%'
+  select lower(p.title) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
+    or lower(p.city) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
 $$;
 create function app_public.projects_filter_archived(p app_public.projects, value boolean) returns boolean
 language sql stable as $$ select (p.archived_at is not null) = value $$;
@@ -274,6 +274,7 @@ comment on table app_public.projects is $$
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
 @sort NEWEST inserted_at desc
+@formerFinder publicProject
 
 A development of new homes that an organization sells.$$;
 comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';

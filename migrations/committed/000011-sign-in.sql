@@ -1,5 +1,5 @@
---! Previous: sha1:52622d6a16deba777ad09961ea34b6e1e90e8b65
---! Hash: sha1:ad599516c7df1782cce1ac71b25f1d0361bf6778
+--! Previous: sha1:1eb74d29db858d121b6f0dab2fed14aa3bf4a7d0
+--! Hash: sha1:d4f7aae1a3f10f5afd9721b6fe6a46ce6d106837
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

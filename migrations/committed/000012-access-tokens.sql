@@ -1,5 +1,5 @@
---! Previous: sha1:ad599516c7df1782cce1ac71b25f1d0361bf6778
---! Hash: sha1:89011146637118c8d282d3c1758c12178da2384a
+--! Previous: sha1:d4f7aae1a3f10f5afd9721b6fe6a46ce6d106837
+--! Hash: sha1:0afe977255b162b666e28c046c07c2fa9cef9453
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

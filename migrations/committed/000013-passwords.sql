@@ -1,5 +1,5 @@
---! Previous: sha1:89011146637118c8d282d3c1758c12178da2384a
---! Hash: sha1:30ce11a853b9207f03a01b903f7fe6442bdb7eb2
+--! Previous: sha1:0afe977255b162b666e28c046c07c2fa9cef9453
+--! Hash: sha1:f53dc750a622d87134986130c303c95c4f570331
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

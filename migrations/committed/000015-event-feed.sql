@@ -1,5 +1,5 @@
---! Previous: sha1:13aea7ddbabd81a1570da191131d6af79eddae66
---! Hash: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
+--! Previous: sha1:25d604ca5901e280a5a2e4f6ad5b70e83fec6863
+--! Hash: sha1:32fdcb8ffa0295660e6140437e269652e5d541c2
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
@@ -91,7 +91,7 @@ begin
     table_name || '_events', table_name, case table_name when 'projects' then 'project_id' when 'organizations' then 'organization_id' else 'subject_id' end);
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
   execute format('comment on function app_public.%I is %L', table_name || '_events',
-    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n\nWhat happened there, latest first; null without the permission audit.read.'
+    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name when 'projects' then 'project_id' else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
       else 'What happened to it, latest first.' end);
 end $$;
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;

@@ -1,5 +1,5 @@
---! Previous: sha1:e63113e71ae15f3732f5ec0b77552779c6c0c152
---! Hash: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
+--! Previous: sha1:32fdcb8ffa0295660e6140437e269652e5d541c2
+--! Hash: sha1:15ff3ed12ccf9b66fe1ca56f68d34f61b6c6289b
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

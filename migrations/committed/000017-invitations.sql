@@ -1,5 +1,5 @@
---! Previous: sha1:c215d5c23dac72a80e281a8af5f93027b5b54df8
---! Hash: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
+--! Previous: sha1:15ff3ed12ccf9b66fe1ca56f68d34f61b6c6289b
+--! Hash: sha1:4d56715a14e57f2fc050bdecb67ae9eb28d32c40
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:e6cba6443da10c2c07d889c26d04b537e3112322
---! Hash: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
+--! Previous: sha1:4d56715a14e57f2fc050bdecb67ae9eb28d32c40
+--! Hash: sha1:0b6f3adf3ba8fff45c44001fe842bf76619580f2
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

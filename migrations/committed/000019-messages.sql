@@ -1,5 +1,5 @@
---! Previous: sha1:f3e29dea79bc2f0cdcd488b8ad5cfd8df7cb4187
---! Hash: sha1:2c244a8150139faac51da322d7b583b2a8fada47
+--! Previous: sha1:0b6f3adf3ba8fff45c44001fe842bf76619580f2
+--! Hash: sha1:b102601152e54bef354c0bc0ca4b1667eda1a0ff
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

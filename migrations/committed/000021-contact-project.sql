@@ -1,5 +1,5 @@
---! Previous: sha1:2c244a8150139faac51da322d7b583b2a8fada47
---! Hash: sha1:7ce8e65102838911b26166c38108a396c6b89174
+--! Previous: sha1:b102601152e54bef354c0bc0ca4b1667eda1a0ff
+--! Hash: sha1:d5c7576949caf1e621c9fcab78ab82c0d8962012
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:7ce8e65102838911b26166c38108a396c6b89174
---! Hash: sha1:656cf645d4b2bdb841bfb9a1c04e4f247bdca6db
+--! Previous: sha1:d5c7576949caf1e621c9fcab78ab82c0d8962012
+--! Hash: sha1:33ffbb7d44eb8f085ebe3f94c2c9d9ddffc694ca
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

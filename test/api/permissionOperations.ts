@@ -40,14 +40,11 @@ const nested = (
   selection = "id",
 ): Operation => {
   return async (world, person) => {
-    const answer = await person.ask(`query ($id: ID!) { ${field}(id: $id) { ${member} { ${selection} } } }`, {
-      id: id(world),
-    });
+    const query = `query ($id: ID!) { ${field}(id: $id) { list: ${member} { ${selection} } } }`;
+    const answer = await person.ask(query, { id: id(world) });
     // The row is about the list: the outcome of whoever does not even see its record is "hidden".
-    return {
-      ...answer,
-      data: answer.data && { [member]: answer.data[field] ? answer.data[field][member] : "hidden" },
-    };
+    const list = answer.data?.[field] ? answer.data[field].list : "hidden";
+    return { ...answer, data: answer.data && { list } };
   };
 };
 
@@ -65,10 +62,9 @@ const mutation = (
 /** A record of Harbour Homes that somebody is about to try and delete. */
 const fresh = async (world: Portfolio, field: string, input: Record<string, unknown>): Promise<string> => {
   const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  const data = await world.owen.get(
-    `mutation ($input: ${type}!) { ${field}(input: $input) { id } }`,
-    { input },
-  );
+  const data = await world.owen.get(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, {
+    input,
+  });
   return data[field].id;
 };
 
@@ -105,7 +101,7 @@ export function operations(records: Records): Record<string, Operation> {
     "project.leadSources": nested("project", (w) => w.project.id, "leadSources"),
     "project.falloutReasons": nested("project", (w) => w.project.id, "falloutReasons"),
     "project.events": nested("project", (w) => w.project.id, "events(first: 1)"),
-    createProject: mutation("createProject", (w) => ({ organizationId: w.harbour.id, title: name(), })),
+    createProject: mutation("createProject", (w) => ({ organizationId: w.harbour.id, title: name() })),
     updateProject: mutation("updateProject", (w) => ({ id: w.project.id, design: name() })),
     deleteProject: mutation("deleteProject", async (w) => ({
       id: await fresh(w, "createProject", { organizationId: w.harbour.id, title: name() }),
@@ -141,9 +137,18 @@ export function operations(records: Records): Record<string, Operation> {
     "createLeadNote, unassigned": note((w) => w.leads.open.id),
     "createLeadNote of the seller": note((w) => w.leads.sams.id),
     "createLeadNote of another member, private": note((w) => w.leads.mias.id),
-    "updateLeadNote, the owner's": mutation("updateLeadNote", () => ({ id: records.noteOfOwen, text: name() })),
-    "updateLeadNote, the member's": mutation("updateLeadNote", () => ({ id: records.noteOfMax, text: name() })),
-    "updateLeadNote, the seller's": mutation("updateLeadNote", () => ({ id: records.noteOfSam, text: name() })),
+    "updateLeadNote, the owner's": mutation("updateLeadNote", () => ({
+      id: records.noteOfOwen,
+      text: name(),
+    })),
+    "updateLeadNote, the member's": mutation("updateLeadNote", () => ({
+      id: records.noteOfMax,
+      text: name(),
+    })),
+    "updateLeadNote, the seller's": mutation("updateLeadNote", () => ({
+      id: records.noteOfSam,
+      text: name(),
+    })),
     "deleteLeadNote, the owner's": mutation("deleteLeadNote", async (w) => ({
       id: await fresh(w, "createLeadNote", { leadId: w.leads.sams.id, text: "Gone soon." }),
     })),

@@ -50,10 +50,9 @@ export async function createProject(
 
 /** Makes a lead over the API and gives its id. */
 export async function createLead(person: Person, input: Record<string, unknown>): Promise<Known> {
-  const data = await person.get(
-    `mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`,
-    { input },
-  );
+  const data = await person.get(`mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`, {
+    input,
+  });
   return data.createLead;
 }
 
