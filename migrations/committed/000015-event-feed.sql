@@ -92,7 +92,7 @@ begin
     table_name || '_events', table_name, case table_name when 'projects' then 'project_id' when 'organizations' then 'organization_id' else 'subject_id' end);
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
   execute format('comment on function app_public.%I is %L', table_name || '_events',
-    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n\nWhat happened there, latest first; null without the permission audit.read.'
+    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name when 'projects' then 'project_id' else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
       else 'What happened to it, latest first.' end);
 end $$;
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;
