@@ -1,5 +1,5 @@
 --! Previous: sha1:ccf98f495ad94a914ebc6bf789a0269892d402b9
---! Hash: sha1:d16184abde1fdd141461829c5cdc8344f9de35e2
+--! Hash: sha1:47cf35a9676aba36b08974705232b4255bc78920
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements

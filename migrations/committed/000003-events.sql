@@ -1,5 +1,5 @@
---! Previous: sha1:d16184abde1fdd141461829c5cdc8344f9de35e2
---! Hash: sha1:5fa5570036a3f2019f3ffc3734445c7c7ad1e79a
+--! Previous: sha1:47cf35a9676aba36b08974705232b4255bc78920
+--! Hash: sha1:22bc3fbe7abc2d1ffedee7d78ccaff3efaad79b0
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

@@ -1,5 +1,5 @@
---! Previous: sha1:5fa5570036a3f2019f3ffc3734445c7c7ad1e79a
---! Hash: sha1:7433ae5d2383bb135eba194a940fe8f355b330de
+--! Previous: sha1:22bc3fbe7abc2d1ffedee7d78ccaff3efaad79b0
+--! Hash: sha1:f317c22fb82e0384403ad975cd6fad659c4c88b2
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

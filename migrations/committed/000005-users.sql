@@ -1,5 +1,5 @@
---! Previous: sha1:7433ae5d2383bb135eba194a940fe8f355b330de
---! Hash: sha1:097677723a83e9f5575a5cc9da464babbeb71f3c
+--! Previous: sha1:f317c22fb82e0384403ad975cd6fad659c4c88b2
+--! Hash: sha1:ec37a2286aa6786e33061d579214cdc73e85777d
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

@@ -1,5 +1,5 @@
---! Previous: sha1:097677723a83e9f5575a5cc9da464babbeb71f3c
---! Hash: sha1:aa8e4f393ac4356bd9ee35d5534153569c66466a
+--! Previous: sha1:ec37a2286aa6786e33061d579214cdc73e85777d
+--! Hash: sha1:16dae5b9bfe25a9ed5cebc49657186189e72ace3
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

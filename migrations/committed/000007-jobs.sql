@@ -1,5 +1,5 @@
---! Previous: sha1:aa8e4f393ac4356bd9ee35d5534153569c66466a
---! Hash: sha1:3c0eb349c35ed206cc1522fd41cfca3c53c06f73
+--! Previous: sha1:16dae5b9bfe25a9ed5cebc49657186189e72ace3
+--! Hash: sha1:c3c243950c054ea6de9817002262777266a7df0c
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

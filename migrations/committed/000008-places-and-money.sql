@@ -1,5 +1,5 @@
---! Previous: sha1:3c0eb349c35ed206cc1522fd41cfca3c53c06f73
---! Hash: sha1:d5de305b154630e38213955fd9edd08bb9047f03
+--! Previous: sha1:c3c243950c054ea6de9817002262777266a7df0c
+--! Hash: sha1:6ca74fe69e6e56db2b8911795d8d04c71f4a0b23
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

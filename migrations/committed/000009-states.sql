@@ -1,5 +1,5 @@
---! Previous: sha1:d5de305b154630e38213955fd9edd08bb9047f03
---! Hash: sha1:8bc86428fc1179d9f2b322448eb50d64db9b8918
+--! Previous: sha1:6ca74fe69e6e56db2b8911795d8d04c71f4a0b23
+--! Hash: sha1:6e30c065982ce22ee2e22f7e59993c8076d2f4d2
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

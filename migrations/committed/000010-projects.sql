@@ -1,5 +1,5 @@
---! Previous: sha1:8bc86428fc1179d9f2b322448eb50d64db9b8918
---! Hash: sha1:2c1cd7cee2efded20257e568cc1541ae14e8cfa1
+--! Previous: sha1:6e30c065982ce22ee2e22f7e59993c8076d2f4d2
+--! Hash: sha1:7cb3981154e9efd179cbd4a46fc12ddf67ac6048
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

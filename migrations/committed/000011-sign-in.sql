@@ -1,5 +1,5 @@
---! Previous: sha1:2c1cd7cee2efded20257e568cc1541ae14e8cfa1
---! Hash: sha1:4d63c02710682331b052c3398d8d6e3562485006
+--! Previous: sha1:7cb3981154e9efd179cbd4a46fc12ddf67ac6048
+--! Hash: sha1:e6303169a7061df4f065c94e7024938642da2e21
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:4d63c02710682331b052c3398d8d6e3562485006
---! Hash: sha1:5ba703bf0ad8b6c1478a906a4fc57bb9efbf2211
+--! Previous: sha1:e6303169a7061df4f065c94e7024938642da2e21
+--! Hash: sha1:a934f8af1983c9736272520f67f43ac53958d075
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:5ba703bf0ad8b6c1478a906a4fc57bb9efbf2211
---! Hash: sha1:36908ac2f44c12b913bc4ec3b571fa3d8de00a3c
+--! Previous: sha1:a934f8af1983c9736272520f67f43ac53958d075
+--! Hash: sha1:bb2aa78a16778bc50dfe5050a8a6f855c07ecb09
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:36908ac2f44c12b913bc4ec3b571fa3d8de00a3c
---! Hash: sha1:a2decba46509a4f79e4bc37e8ac4ccc6dffa321d
+--! Previous: sha1:bb2aa78a16778bc50dfe5050a8a6f855c07ecb09
+--! Hash: sha1:a2deaec951f08f91f0bc54d73e6343931541720d
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

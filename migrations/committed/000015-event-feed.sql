@@ -1,5 +1,5 @@
---! Previous: sha1:a2decba46509a4f79e4bc37e8ac4ccc6dffa321d
---! Hash: sha1:67702678057b0361cb9a009280ee2ec645c87e7d
+--! Previous: sha1:a2deaec951f08f91f0bc54d73e6343931541720d
+--! Hash: sha1:9c5d7410da99d5358a2ed285a94d450c10fde9eb
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:67702678057b0361cb9a009280ee2ec645c87e7d
---! Hash: sha1:ca30b24632deed5bc6211565d91c3fcec87d67e8
+--! Previous: sha1:9c5d7410da99d5358a2ed285a94d450c10fde9eb
+--! Hash: sha1:ca1d032ba7c4fe8f21d9e78106b69ebdbfdeb455
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:ca30b24632deed5bc6211565d91c3fcec87d67e8
---! Hash: sha1:6e1ccbd126f0ecb32f4eff4b2b81b497225d2309
+--! Previous: sha1:ca1d032ba7c4fe8f21d9e78106b69ebdbfdeb455
+--! Hash: sha1:6e595baf8395d7abd7c698d57362c8f1bbabb4dd
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:6e1ccbd126f0ecb32f4eff4b2b81b497225d2309
---! Hash: sha1:ba751724d0189a3ac923a86951a19c8fbafd4586
+--! Previous: sha1:6e595baf8395d7abd7c698d57362c8f1bbabb4dd
+--! Hash: sha1:abd718cb2b8a322d8eaf626b6e9d9423c2f96e01
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:ba751724d0189a3ac923a86951a19c8fbafd4586
---! Hash: sha1:dee248e7e5439690069dd41b0e5f63aca66f289e
+--! Previous: sha1:abd718cb2b8a322d8eaf626b6e9d9423c2f96e01
+--! Hash: sha1:1fdfb8e1c4e0c4e44435c137f3bc2fe7cc751aef
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:dee248e7e5439690069dd41b0e5f63aca66f289e
---! Hash: sha1:27cd534cd6169bdd4f291baa881433fa7830221c
+--! Previous: sha1:1fdfb8e1c4e0c4e44435c137f3bc2fe7cc751aef
+--! Hash: sha1:4b8667346baf098f6686c5ef56eb6b8cae4c38ff
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

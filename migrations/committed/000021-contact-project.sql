@@ -1,5 +1,5 @@
---! Previous: sha1:27cd534cd6169bdd4f291baa881433fa7830221c
---! Hash: sha1:bd55d031e0fe764d61833d689d8810c446000191
+--! Previous: sha1:4b8667346baf098f6686c5ef56eb6b8cae4c38ff
+--! Hash: sha1:1a5ffea00a5cc05c602f555e567cf3918c1d12b7
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:bd55d031e0fe764d61833d689d8810c446000191
---! Hash: sha1:26c15cb5b6e4885b371df8b57bca5a13939970ac
+--! Previous: sha1:1a5ffea00a5cc05c602f555e567cf3918c1d12b7
+--! Hash: sha1:7f33c867956ebf3fc20c462e5d7cdf163418fdac
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
