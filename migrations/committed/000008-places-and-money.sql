@@ -1,5 +1,5 @@
 --! Previous: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
---! Hash: sha1:b783b6ebdb65a8d3890bdf2b2fd0a16def51a8ac
+--! Hash: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -113,19 +113,6 @@ begin
 end $$;
 comment on function app_hidden.to_e164(text, text, text) is 'A phone number as E.164; one without a country code belongs to the country.';
 
-create function app_private.tg__phone() returns trigger
-language plpgsql volatile as $$
-begin
-  new.phone := app_hidden.to_e164(new.phone, to_jsonb(new) #>> '{address,country}');
-  return new;
-end $$;
-comment on function app_private.tg__phone() is
-  'Keeps the column phone as E.164; one without a country code belongs to the country of the column address, where there is one.';
-create trigger _200_phone before insert or update of phone on app_public.users
-  for each row when (new.phone is not null) execute function app_private.tg__phone();
-create trigger _200_phone before insert or update of phone on app_public.organizations
-  for each row when (new.phone is not null) execute function app_private.tg__phone();
-
 create function app_hidden.to_money(amount numeric, currency text, field text) returns numeric
 language plpgsql stable as $$
 declare
@@ -137,3 +124,20 @@ begin
   return round(amount, digits);
 end $$;
 comment on function app_hidden.to_money(numeric, text, text) is 'An amount with exactly the digits of its currency; one with more is refused.';
+
+create function app_private.tg__contact_details() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' or new.phone is distinct from old.phone then
+    new.phone := app_hidden.to_e164(new.phone, to_jsonb(new) #>> '{address,country}');
+  end if;
+  if to_jsonb(new) ? 'email' then
+    new.email := lower(new.email);
+  end if;
+  return new;
+end $$;
+comment on function app_private.tg__contact_details() is 'E-mail in lower case, phone as E.164 in the country of the row''s own address.';
+create trigger _200_contact_details before insert or update on app_public.organizations
+  for each row execute function app_private.tg__contact_details();
+create trigger _200_contact_details before insert or update on app_public.users
+  for each row execute function app_private.tg__contact_details();

@@ -1,5 +1,5 @@
---! Previous: sha1:b783b6ebdb65a8d3890bdf2b2fd0a16def51a8ac
---! Hash: sha1:ad12699f1cbfa37f1fdca6535de6321c9698a010
+--! Previous: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
+--! Hash: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

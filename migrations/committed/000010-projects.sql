@@ -1,5 +1,5 @@
---! Previous: sha1:ad12699f1cbfa37f1fdca6535de6321c9698a010
---! Hash: sha1:4fbee47a015995e6c6b30d1e35f8cf0bad3eaec4
+--! Previous: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
+--! Hash: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

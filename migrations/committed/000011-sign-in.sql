@@ -1,5 +1,5 @@
---! Previous: sha1:4fbee47a015995e6c6b30d1e35f8cf0bad3eaec4
---! Hash: sha1:4941864385d01f03634605a534461fd070eddad9
+--! Previous: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
+--! Hash: sha1:91996fbfeeb823632a4e17d0365e13622753aca4
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

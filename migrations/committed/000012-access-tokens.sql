@@ -1,5 +1,5 @@
---! Previous: sha1:4941864385d01f03634605a534461fd070eddad9
---! Hash: sha1:5c1fe986ff5f7aab2cd7ecacdb2f3a47e1c75fa4
+--! Previous: sha1:91996fbfeeb823632a4e17d0365e13622753aca4
+--! Hash: sha1:50a7ca73e060e3481446aee2ca343e8c49337b82
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:5c1fe986ff5f7aab2cd7ecacdb2f3a47e1c75fa4
---! Hash: sha1:b7edbb2e8bbd36a04655fa4d750bc0980feefe43
+--! Previous: sha1:50a7ca73e060e3481446aee2ca343e8c49337b82
+--! Hash: sha1:7574add33b70293c78cda93d98e9d276d16a40c5
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:b7edbb2e8bbd36a04655fa4d750bc0980feefe43
---! Hash: sha1:58f51484f70ac5e5f696978f6c4667ebf84ff205
+--! Previous: sha1:7574add33b70293c78cda93d98e9d276d16a40c5
+--! Hash: sha1:56b947c860395d43f627de409ce76a48ea3eb2e0
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:58f51484f70ac5e5f696978f6c4667ebf84ff205
---! Hash: sha1:47b0a1e436ad9b23645bd4cab2d95a96dd2d6930
+--! Previous: sha1:56b947c860395d43f627de409ce76a48ea3eb2e0
+--! Hash: sha1:9ec0880f4e11fc57710aa2b8e646067ffdba6e22
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

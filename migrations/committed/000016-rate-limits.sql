@@ -1,5 +1,5 @@
---! Previous: sha1:47b0a1e436ad9b23645bd4cab2d95a96dd2d6930
---! Hash: sha1:d40c50e049e5a2aa8614d00be2163b44333ffc70
+--! Previous: sha1:9ec0880f4e11fc57710aa2b8e646067ffdba6e22
+--! Hash: sha1:fde47aa3ffc824ff129a8f170fc7976b4adb727e
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

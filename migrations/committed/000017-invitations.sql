@@ -1,5 +1,5 @@
---! Previous: sha1:d40c50e049e5a2aa8614d00be2163b44333ffc70
---! Hash: sha1:e2fe2ed175077e61450f057b011544c86dc76e75
+--! Previous: sha1:fde47aa3ffc824ff129a8f170fc7976b4adb727e
+--! Hash: sha1:37c38a419c7b602f193a68e03b54d21722597db9
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

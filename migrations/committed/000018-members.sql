@@ -1,5 +1,5 @@
---! Previous: sha1:e2fe2ed175077e61450f057b011544c86dc76e75
---! Hash: sha1:6a7e62b155bca79b50b0f5b99a9c4290d8b20a4a
+--! Previous: sha1:37c38a419c7b602f193a68e03b54d21722597db9
+--! Hash: sha1:fbaa53eceb59f59ee498ab568ce68173555ac01c
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

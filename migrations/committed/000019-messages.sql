@@ -1,5 +1,5 @@
---! Previous: sha1:6a7e62b155bca79b50b0f5b99a9c4290d8b20a4a
---! Hash: sha1:255778dca3cadaa13d3a365174b9627e525d8a0d
+--! Previous: sha1:fbaa53eceb59f59ee498ab568ce68173555ac01c
+--! Hash: sha1:05878f134cd7340fef675e3926f9e2f30e1730dd
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:255778dca3cadaa13d3a365174b9627e525d8a0d
---! Hash: sha1:4d2f736f4fc1227981edcb266ed24bed95426934
+--! Previous: sha1:05878f134cd7340fef675e3926f9e2f30e1730dd
+--! Hash: sha1:9a6a9a682843b183e0575690f8e1f87d94b5d008
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:4d2f736f4fc1227981edcb266ed24bed95426934
---! Hash: sha1:c647c218520a8340134eb8fde59878bd1b91d9ec
+--! Previous: sha1:9a6a9a682843b183e0575690f8e1f87d94b5d008
+--! Hash: sha1:67aa3315c01e91d3de93c75417be9837bf100ad4
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
