@@ -1,5 +1,5 @@
 --! Previous: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
---! Hash: sha1:91996fbfeeb823632a4e17d0365e13622753aca4
+--! Hash: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -224,6 +224,7 @@ begin
 end $$;
 comment on function app_public.login is $$
 @becomes user_id
+@eachTime
 @arg username User name or e-mail address.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;

@@ -1,5 +1,5 @@
---! Previous: sha1:91996fbfeeb823632a4e17d0365e13622753aca4
---! Hash: sha1:50a7ca73e060e3481446aee2ca343e8c49337b82
+--! Previous: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
+--! Hash: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:50a7ca73e060e3481446aee2ca343e8c49337b82
---! Hash: sha1:7574add33b70293c78cda93d98e9d276d16a40c5
+--! Previous: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
+--! Hash: sha1:f4cedb90674645bc0341aba918429a840305193c
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:7574add33b70293c78cda93d98e9d276d16a40c5
---! Hash: sha1:56b947c860395d43f627de409ce76a48ea3eb2e0
+--! Previous: sha1:f4cedb90674645bc0341aba918429a840305193c
+--! Hash: sha1:465c92c3118f63cd3e68d900ca083e4b20706332
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -433,8 +433,7 @@ grant execute on function app_private.set_lead_agent, app_private.live_lead to p
 create function app_public.create_lead(
   input jsonb,
   agent app_public.agent_input default null,
-  on_duplicate app_public.duplicate_policy default 'ERROR',
-  idempotency_key text default null
+  on_duplicate app_public.duplicate_policy default 'ERROR'
 ) returns app_public.leads
 language plpgsql volatile as $$
 declare
@@ -473,7 +472,6 @@ end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who brings the lead.
 @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
-@arg idempotencyKey A key of the caller's: the same key and input within 24 hours give the same lead again.
 
 Creates a lead. The sales team is not notified; contactProject does that.$$;
 

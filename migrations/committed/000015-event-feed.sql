@@ -1,5 +1,5 @@
---! Previous: sha1:56b947c860395d43f627de409ce76a48ea3eb2e0
---! Hash: sha1:9ec0880f4e11fc57710aa2b8e646067ffdba6e22
+--! Previous: sha1:465c92c3118f63cd3e68d900ca083e4b20706332
+--! Hash: sha1:499d1710ed315c37eaf598a74093057f19b85cef
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

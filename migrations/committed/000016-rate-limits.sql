@@ -1,5 +1,5 @@
---! Previous: sha1:9ec0880f4e11fc57710aa2b8e646067ffdba6e22
---! Hash: sha1:fde47aa3ffc824ff129a8f170fc7976b4adb727e
+--! Previous: sha1:499d1710ed315c37eaf598a74093057f19b85cef
+--! Hash: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:fde47aa3ffc824ff129a8f170fc7976b4adb727e
---! Hash: sha1:37c38a419c7b602f193a68e03b54d21722597db9
+--! Previous: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
+--! Hash: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:37c38a419c7b602f193a68e03b54d21722597db9
---! Hash: sha1:fbaa53eceb59f59ee498ab568ce68173555ac01c
+--! Previous: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
+--! Hash: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

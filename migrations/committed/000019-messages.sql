@@ -1,5 +1,5 @@
---! Previous: sha1:fbaa53eceb59f59ee498ab568ce68173555ac01c
---! Hash: sha1:05878f134cd7340fef675e3926f9e2f30e1730dd
+--! Previous: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
+--! Hash: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:05878f134cd7340fef675e3926f9e2f30e1730dd
---! Hash: sha1:9a6a9a682843b183e0575690f8e1f87d94b5d008
+--! Previous: sha1:30c292bd8a0af92f4cb3b6b8e8b33b301b48aba1
+--! Hash: sha1:f0691a46f4e01da4339bb5cb52a9fcb5281564be
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

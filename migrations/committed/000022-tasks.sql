@@ -1,5 +1,5 @@
---! Previous: sha1:9a6a9a682843b183e0575690f8e1f87d94b5d008
---! Hash: sha1:67aa3315c01e91d3de93c75417be9837bf100ad4
+--! Previous: sha1:f0691a46f4e01da4339bb5cb52a9fcb5281564be
+--! Hash: sha1:a6c3b1660477c5873fa4475b670b212885167bd5
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
