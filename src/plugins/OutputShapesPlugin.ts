@@ -45,7 +45,8 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           let type = field.type as GraphQLOutputType;
           const required = isNonNullType(type);
           const inner = required ? (type as any).ofType : type;
-          if (isListType(inner) && !isNonNullType(inner.ofType)) {
+          // The key of a group is null where the column is.
+          if (context.scope.fieldName !== "keys" && isListType(inner) && !isNonNullType(inner.ofType)) {
             const list = new GraphQLList(new GraphQLNonNull(inner.ofType as any));
             type = required ? new GraphQLNonNull(list) : list;
           }

@@ -177,6 +177,7 @@ describe("lists", () => {
         totalCount
         aggregates { sum { monthlyRent } max { monthlyRent } average { monthlyRent } distinctCount { size } }
         groupedAggregates(groupBy: [SIZE]) { keys sum { monthlyRent } }
+        byMonth: groupedAggregates(groupBy: [PUT_UP_ON_TRUNCATED_TO_MONTH]) { keys sum { monthlyRent } }
       }
     }`);
     expect(all).toMatchObject({
@@ -189,6 +190,13 @@ describe("lists", () => {
     expect(
       Object.fromEntries(all.groupedAggregates.map((group: any) => [group.keys[0], group.sum.monthlyRent])),
     ).toEqual({ SMALL: "400", MEDIUM: "500", LARGE: "800" });
+    expect(all.byMonth.map((group: any) => [group.keys[0], group.sum.monthlyRent])).toEqual(
+      expect.arrayContaining([
+        ["2026-01-01", "400"],
+        ["2026-02-01", "800"],
+        [null, "500"],
+      ]),
+    );
     const next = await world.max.get(
       `query ($after: Cursor) { billboardsConnection(filter: { ${here()} }, first: 2, after: $after) { nodes { name } } }`,
       { after: all.pageInfo.endCursor },
