@@ -1,5 +1,5 @@
---! Previous: sha1:6e5ea6160a11c76fa61208c7a094eb6d015ac65f
---! Hash: sha1:4f2625859bbc74f3868db3360b4b16c22c3edfbe
+--! Previous: sha1:cc4c709a1ddf0b22e3fa3abe735940f537923e4c
+--! Hash: sha1:77956ab3e80274602ca6b9e6357997022266fa18
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

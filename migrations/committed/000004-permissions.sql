@@ -1,5 +1,5 @@
---! Previous: sha1:4f2625859bbc74f3868db3360b4b16c22c3edfbe
---! Hash: sha1:ff84502298405acd7f5f11ad1ae7b269a4306b3c
+--! Previous: sha1:77956ab3e80274602ca6b9e6357997022266fa18
+--! Hash: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

@@ -1,5 +1,5 @@
---! Previous: sha1:ff84502298405acd7f5f11ad1ae7b269a4306b3c
---! Hash: sha1:222eed3e082e18d9f835d798834ca2379f54f0b5
+--! Previous: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
+--! Hash: sha1:d583daf1d874613c11226440b215ca2f9ef98099
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

@@ -1,5 +1,5 @@
---! Previous: sha1:222eed3e082e18d9f835d798834ca2379f54f0b5
---! Hash: sha1:9c358a3d4bd0fd5fc40a0654ef6244a51903966c
+--! Previous: sha1:d583daf1d874613c11226440b215ca2f9ef98099
+--! Hash: sha1:9d007e331f8bccc351c0758e0b113548751005f7
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

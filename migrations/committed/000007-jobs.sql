@@ -1,5 +1,5 @@
---! Previous: sha1:9c358a3d4bd0fd5fc40a0654ef6244a51903966c
---! Hash: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
+--! Previous: sha1:9d007e331f8bccc351c0758e0b113548751005f7
+--! Hash: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

@@ -1,5 +1,5 @@
---! Previous: sha1:43a76deab45d2f3d9c1c9d44e029c744117a791a
---! Hash: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
+--! Previous: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
+--! Hash: sha1:e1b17729fbc890b8257a5abe3175475edc031155
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

@@ -1,5 +1,5 @@
---! Previous: sha1:b8044435bcff5538bc951ad605161a5195bc4ced
---! Hash: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
+--! Previous: sha1:e1b17729fbc890b8257a5abe3175475edc031155
+--! Hash: sha1:5310dafa841a1ac8ca0f1c2323ab2578e713c648
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

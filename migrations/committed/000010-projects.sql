@@ -1,5 +1,5 @@
---! Previous: sha1:c6705b31ad25d909d3673f295ec5a8b14db5435b
---! Hash: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
+--! Previous: sha1:5310dafa841a1ac8ca0f1c2323ab2578e713c648
+--! Hash: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -146,7 +146,7 @@ begin
   new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');
   new.cancellation_fee := app_hidden.to_money(new.cancellation_fee, new.currency, 'cancellationFee');
   if tg_op = 'UPDATE' then
-    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' and new.deleted_at is null then
+    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' then
       perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
@@ -296,8 +296,8 @@ Public projects, best service index first; restricted fields are null without pe
 
 create function app_public.projects_filter_query(p app_public.projects, value text) returns boolean
 language sql stable as $$
-  select lower(p.title) like '%' || replace(replace(lower(value), '\', '\\'), '%', '\%') || '%'
-    or lower(coalesce(p.city, '')) like '%' || replace(replace(lower(value), '\', '\\'), '%', '\%') || '%'
+  select lower(p.title) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
+    or lower(p.city) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
 $$;
 create function app_public.projects_filter_archived(p app_public.projects, value boolean) returns boolean
 language sql stable as $$ select (p.archived_at is not null) = value $$;
@@ -314,6 +314,7 @@ comment on table app_public.projects is $$
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
 @sort NEWEST inserted_at desc
+@formerFinder publicProject
 
 A development of new homes that an organization sells.$$;
 comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';

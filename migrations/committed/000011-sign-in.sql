@@ -1,5 +1,5 @@
---! Previous: sha1:4007e98edc3eab3ec02948f9ef8e573193860601
---! Hash: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
+--! Previous: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
+--! Hash: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

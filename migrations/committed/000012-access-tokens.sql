@@ -1,5 +1,5 @@
---! Previous: sha1:4170ce223a0a852e23d97aa09d5a2ac023dcfe93
---! Hash: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
+--! Previous: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
+--! Hash: sha1:8ff037f4d712ce93abac4f216225890039bfafee
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:c0fc833030ffb9523c5a6e02029a0193acf2391e
---! Hash: sha1:f4cedb90674645bc0341aba918429a840305193c
+--! Previous: sha1:8ff037f4d712ce93abac4f216225890039bfafee
+--! Hash: sha1:dd7f678dbb49aad8909163ee79fd65a4542f82f4
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:499d1710ed315c37eaf598a74093057f19b85cef
---! Hash: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
+--! Previous: sha1:a8138f0881c02817d6a5e88310a946f1cf2c9230
+--! Hash: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

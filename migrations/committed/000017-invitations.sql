@@ -1,5 +1,5 @@
---! Previous: sha1:0b1db69ab05a0661c573680cf6f9c7f96bbfe3ec
---! Hash: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
+--! Previous: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
+--! Hash: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:997d3f58462f03f08f371debf7d5cea3dfe00ebd
---! Hash: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
+--! Previous: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
+--! Hash: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:86da556ce44786a27e6f26b1c83da87b8f415d83
---! Hash: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
+--! Previous: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
+--! Hash: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:41ada29d7361cf3d686ad7142d5921808f77378c
---! Hash: sha1:30c292bd8a0af92f4cb3b6b8e8b33b301b48aba1
+--! Previous: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
+--! Hash: sha1:68313a6e1efd65c255897171b41db08f7dc13c66
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:30c292bd8a0af92f4cb3b6b8e8b33b301b48aba1
---! Hash: sha1:f0691a46f4e01da4339bb5cb52a9fcb5281564be
+--! Previous: sha1:68313a6e1efd65c255897171b41db08f7dc13c66
+--! Hash: sha1:12b8878cc63445c02d1dfb363f258f1cc605c288
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

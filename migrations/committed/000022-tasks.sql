@@ -1,5 +1,5 @@
---! Previous: sha1:f0691a46f4e01da4339bb5cb52a9fcb5281564be
---! Hash: sha1:a6c3b1660477c5873fa4475b670b212885167bd5
+--! Previous: sha1:12b8878cc63445c02d1dfb363f258f1cc605c288
+--! Hash: sha1:60443a035241a3789b1f5397d8e511cc2668617b
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -40,14 +40,11 @@ const nested = (
   selection = "id",
 ): Operation => {
   return async (world, person) => {
-    const answer = await person.ask(`query ($id: ID!) { ${field}(id: $id) { ${member} { ${selection} } } }`, {
-      id: id(world),
-    });
+    const query = `query ($id: ID!) { ${field}(id: $id) { list: ${member} { ${selection} } } }`;
+    const answer = await person.ask(query, { id: id(world) });
     // The row is about the list: the outcome of whoever does not even see its record is "hidden".
-    return {
-      ...answer,
-      data: answer.data && { [member]: answer.data[field] ? answer.data[field][member] : "hidden" },
-    };
+    const list = answer.data?.[field] ? answer.data[field].list : "hidden";
+    return { ...answer, data: answer.data && { list } };
   };
 };
 
