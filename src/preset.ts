@@ -13,6 +13,7 @@ import { transportPreset } from "./http/preset.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
+import { GroupByPlugin } from "./plugins/GroupByPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
@@ -53,6 +54,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       ScalarsPlugin,
       LoginTokenPlugin,
       ListsPlugin,
+      GroupByPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,

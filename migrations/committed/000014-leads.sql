@@ -1,5 +1,5 @@
 --! Previous: sha1:f53dc750a622d87134986130c303c95c4f570331
---! Hash: sha1:25d604ca5901e280a5a2e4f6ad5b70e83fec6863
+--! Hash: sha1:dffac236a837a3be8933c13cfecabde4a452c4fc
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -159,7 +159,7 @@ create index leads_assignee on app_public.leads (assignee_id, registered_at desc
 create index leads_source on app_public.leads (source_id) where deleted_at is null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
 create index leads_agent on app_public.leads (agent_id, registered_at desc, id desc) where deleted_at is null;
-create index leads_search on app_public.leads using gin (search_text gin_trgm_ops) where deleted_at is null;
+create index leads_search on app_public.leads using gin (search_text gin_trgm_ops);
 
 create table app_public.lead_notes (
   id uuid primary key default uuidv7(),
@@ -572,8 +572,7 @@ create function app_hidden.matching_leads(query text) returns setof uuid
 language sql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
   -- Trigram search cannot use its index under row security; this looks first and leaves the rest to the policy.
   select l.id from app_public.leads l
-  where l.deleted_at is null
-    and l.search_text like all (array(
+  where l.search_text like all (array(
       select '%' || regexp_replace(word, '([\\%_])', '\\\1', 'g') || '%' from regexp_split_to_table(app_hidden.fold(btrim(query)), '\s+') word))
     and (l.organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
       or l.project_id = any (array(select app_hidden.viewer_projects('lead.read')))

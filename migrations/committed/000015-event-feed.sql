@@ -1,5 +1,5 @@
---! Previous: sha1:25d604ca5901e280a5a2e4f6ad5b70e83fec6863
---! Hash: sha1:32fdcb8ffa0295660e6140437e269652e5d541c2
+--! Previous: sha1:dffac236a837a3be8933c13cfecabde4a452c4fc
+--! Hash: sha1:a7f7e0d666f96c09ac02736ae247690b52a3fe6a
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

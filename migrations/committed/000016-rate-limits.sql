@@ -1,5 +1,5 @@
---! Previous: sha1:32fdcb8ffa0295660e6140437e269652e5d541c2
---! Hash: sha1:15ff3ed12ccf9b66fe1ca56f68d34f61b6c6289b
+--! Previous: sha1:a7f7e0d666f96c09ac02736ae247690b52a3fe6a
+--! Hash: sha1:ee5dea871bca20cac7227ff7b166a61369538fe7
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:15ff3ed12ccf9b66fe1ca56f68d34f61b6c6289b
---! Hash: sha1:4d56715a14e57f2fc050bdecb67ae9eb28d32c40
+--! Previous: sha1:ee5dea871bca20cac7227ff7b166a61369538fe7
+--! Hash: sha1:026d9912e481623326535226c03d4813b6d781ea
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:4d56715a14e57f2fc050bdecb67ae9eb28d32c40
---! Hash: sha1:0b6f3adf3ba8fff45c44001fe842bf76619580f2
+--! Previous: sha1:026d9912e481623326535226c03d4813b6d781ea
+--! Hash: sha1:5c8ced05ffeff0f4b03e611ffc3ff2af685fa849
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:0b6f3adf3ba8fff45c44001fe842bf76619580f2
---! Hash: sha1:b102601152e54bef354c0bc0ca4b1667eda1a0ff
+--! Previous: sha1:5c8ced05ffeff0f4b03e611ffc3ff2af685fa849
+--! Hash: sha1:7d1969bf2437844e4bc86ed96f59f3556a2136ac
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:b102601152e54bef354c0bc0ca4b1667eda1a0ff
---! Hash: sha1:d5c7576949caf1e621c9fcab78ab82c0d8962012
+--! Previous: sha1:7d1969bf2437844e4bc86ed96f59f3556a2136ac
+--! Hash: sha1:2c69d8d94517b82aa1259a6554c22e52e190ffea
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

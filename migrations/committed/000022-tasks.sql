@@ -1,5 +1,5 @@
---! Previous: sha1:d5c7576949caf1e621c9fcab78ab82c0d8962012
---! Hash: sha1:33ffbb7d44eb8f085ebe3f94c2c9d9ddffc694ca
+--! Previous: sha1:2c69d8d94517b82aa1259a6554c22e52e190ffea
+--! Hash: sha1:078c9d49b3656d9e6aabaa8db605bc23c9f15a58
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
