@@ -1,5 +1,5 @@
 --! Previous: sha1:bb2aa78a16778bc50dfe5050a8a6f855c07ecb09
---! Hash: sha1:a2deaec951f08f91f0bc54d73e6343931541720d
+--! Hash: sha1:29ae0a76468465401208b438ee4612e4cf577600
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -159,7 +159,7 @@ create index leads_assignee on app_public.leads (assignee_id, registered_at desc
 create index leads_source on app_public.leads (source_id) where deleted_at is null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
 create index leads_agent on app_public.leads (agent_id, registered_at desc, id desc) where deleted_at is null;
-create index leads_search on app_public.leads using gin (search_text gin_trgm_ops) where deleted_at is null;
+create index leads_search on app_public.leads using gin (search_text gin_trgm_ops);
 
 create table app_public.lead_notes (
   id uuid primary key default uuidv7(),
@@ -570,8 +570,7 @@ create function app_hidden.matching_leads(query text) returns setof uuid
 language sql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
   -- Trigram search cannot use its index under row security; this looks first and leaves the rest to the policy.
   select l.id from app_public.leads l
-  where l.deleted_at is null
-    and l.search_text like all (array(
+  where l.search_text like all (array(
       select '%' || regexp_replace(word, '([\\%_])', '\\\1', 'g') || '%' from regexp_split_to_table(app_hidden.fold(btrim(query)), '\s+') word))
     and (l.organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
       or l.project_id = any (array(select app_hidden.viewer_projects('lead.read')))

@@ -1,5 +1,5 @@
---! Previous: sha1:a2deaec951f08f91f0bc54d73e6343931541720d
---! Hash: sha1:9c5d7410da99d5358a2ed285a94d450c10fde9eb
+--! Previous: sha1:29ae0a76468465401208b438ee4612e4cf577600
+--! Hash: sha1:f283f8cf0cc5c04b3797d923f40011fdb291265b
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

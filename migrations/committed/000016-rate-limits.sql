@@ -1,5 +1,5 @@
---! Previous: sha1:9c5d7410da99d5358a2ed285a94d450c10fde9eb
---! Hash: sha1:ca1d032ba7c4fe8f21d9e78106b69ebdbfdeb455
+--! Previous: sha1:f283f8cf0cc5c04b3797d923f40011fdb291265b
+--! Hash: sha1:ddde3edd7eadeb3192370eece6e5d29ac2ea696e
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

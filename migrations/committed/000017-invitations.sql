@@ -1,5 +1,5 @@
---! Previous: sha1:ca1d032ba7c4fe8f21d9e78106b69ebdbfdeb455
---! Hash: sha1:6e595baf8395d7abd7c698d57362c8f1bbabb4dd
+--! Previous: sha1:ddde3edd7eadeb3192370eece6e5d29ac2ea696e
+--! Hash: sha1:c60f70e512f30b30225b53d5f18941ac0bf7c16c
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:6e595baf8395d7abd7c698d57362c8f1bbabb4dd
---! Hash: sha1:abd718cb2b8a322d8eaf626b6e9d9423c2f96e01
+--! Previous: sha1:c60f70e512f30b30225b53d5f18941ac0bf7c16c
+--! Hash: sha1:3e92204c2406624f698cbd2384dc3e2f76e814bb
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

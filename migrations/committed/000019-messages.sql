@@ -1,5 +1,5 @@
---! Previous: sha1:abd718cb2b8a322d8eaf626b6e9d9423c2f96e01
---! Hash: sha1:1fdfb8e1c4e0c4e44435c137f3bc2fe7cc751aef
+--! Previous: sha1:3e92204c2406624f698cbd2384dc3e2f76e814bb
+--! Hash: sha1:f1a3faa28d4676a3b79484e11fb0ff8229553d12
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

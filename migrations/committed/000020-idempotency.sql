@@ -1,5 +1,5 @@
---! Previous: sha1:1fdfb8e1c4e0c4e44435c137f3bc2fe7cc751aef
---! Hash: sha1:4b8667346baf098f6686c5ef56eb6b8cae4c38ff
+--! Previous: sha1:f1a3faa28d4676a3b79484e11fb0ff8229553d12
+--! Hash: sha1:04973d7d9ba57d76729d58af7027e7845b49c343
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:4b8667346baf098f6686c5ef56eb6b8cae4c38ff
---! Hash: sha1:1a5ffea00a5cc05c602f555e567cf3918c1d12b7
+--! Previous: sha1:04973d7d9ba57d76729d58af7027e7845b49c343
+--! Hash: sha1:fbefe9c7cb822e83b58d8806e47569646e093919
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

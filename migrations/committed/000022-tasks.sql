@@ -1,5 +1,5 @@
---! Previous: sha1:1a5ffea00a5cc05c602f555e567cf3918c1d12b7
---! Hash: sha1:7f33c867956ebf3fc20c462e5d7cdf163418fdac
+--! Previous: sha1:fbefe9c7cb822e83b58d8806e47569646e093919
+--! Hash: sha1:e372466d78168fd225e31597638c808ae7ad410b
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
