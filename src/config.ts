@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import { bareAddress } from "./providers/mail/compose.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
 
 export type { JwtKey };
@@ -25,6 +26,10 @@ export interface Config {
   readonly jwtKeys: readonly JwtKey[] | undefined;
   readonly smtpUrl: string | undefined;
   readonly mailFrom: string;
+  /** Without a name. */
+  readonly operatorEmail: string;
+  /** Without a trailing slash. Undefined means `baseUrl`. */
+  readonly webUrl: string | undefined;
   readonly logLevel: string;
   readonly explorer: boolean;
   readonly poolSize: number;
@@ -81,6 +86,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const databaseUrl = read("DATABASE_URL");
   const authenticatorUrl = read("AUTHENTICATOR_URL");
   const jwtKeys = read("JWT_KEYS");
+  const mailFrom = must("MAIL_FROM");
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
   const config: Config = {
@@ -97,7 +103,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     trustProxy: must("TRUST_PROXY"),
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     smtpUrl: read("SMTP_URL"),
-    mailFrom: must("MAIL_FROM"),
+    mailFrom,
+    operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
+    webUrl: read("WEB_URL"),
     logLevel: must("LOG_LEVEL"),
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),

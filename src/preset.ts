@@ -10,17 +10,20 @@ import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword } from "./auth/passwords.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { transportPreset } from "./http/preset.ts";
+import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
+import type { ArgumentTransform } from "./operations/members.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
-import { OperationsPlugin, type ArgumentTransform } from "./plugins/OperationsPlugin.ts";
+import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 
 declare global {
   namespace Grafast {
@@ -57,6 +60,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       EventSubjectPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
+      SignInPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.
@@ -95,6 +99,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
         return {
           claims,
           ip,
+          repeats: repeatFacts(request),
           pgSettings: pgSettings(claims, {
             requestId: requestState(request).id,
             channel: "API",

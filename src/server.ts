@@ -5,11 +5,14 @@ import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
+import { demoUser, loadDemo } from "./demo/index.ts";
 import { startGraphql } from "./graphql.ts";
 import { createApp } from "./http/app.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
+import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startWorker } from "./worker.ts";
@@ -35,15 +38,28 @@ async function main(): Promise<void> {
 
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.ownerUrl, { authenticatorUrl: database.authenticatorUrl, logger: log });
+    const demo =
+      config.demo && (config.mode === "all" || config.mode === "migrate")
+        ? await loadDemo(database.ownerUrl)
+        : "absent";
+    if (demo === "loaded") log.info("The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
     if (config.mode === "all" || config.mode === "worker") {
+      const mail = createMailProvider({
+        smtpUrl: config.smtpUrl,
+        dataDir: config.dataDir,
+        from: config.mailFrom,
+      });
+      shutdown.add("mail", mail.close);
+      const { operatorEmail, webUrl = config.baseUrl } = config;
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
+        presets: [taskContext({ mail, webUrl, operatorEmail })],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
@@ -67,7 +83,7 @@ async function main(): Promise<void> {
     }
 
     shutdown.add("readiness", () => readiness.stop());
-    announce(config, log);
+    announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
     log.debug({ err: error }, "The start failed.");
     console.error((error as Error).message);

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
+import { bareAddress } from "./providers/mail/compose.ts";
 
 /** One key for signing login tokens. The first of a list signs, all of them verify. */
 export interface JwtKey {
@@ -188,6 +189,16 @@ export const settings = {
     default: "Plat <no-reply@localhost>",
     description: "Sender of all mail.",
     parse: mailAddress,
+  }),
+  OPERATOR_EMAIL: setting({
+    defaultText: "the address of MAIL_FROM",
+    description: "Who gets the messages to the service and the requests to be sent no more notifications.",
+    parse: (text) => bareAddress(mailAddress(text)),
+  }),
+  WEB_URL: setting({
+    defaultText: "BASE_URL",
+    description: "Where people use the service, for the links in mail: an invitation adds `/#invite=…`.",
+    parse: baseUrl,
   }),
   LOG_LEVEL: setting({
     default: "info",

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:d37402b22af87c9feeb286940fff015c5fe6effd
+--! Hash: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -171,6 +171,9 @@ create domain app_public.url as text
   constraint url_format check (length(value) <= 2048 and value ~ '^https?://[^\s/$.?#][^\s<>"]*$');
 comment on domain app_public.url is E'@scalar URL\n\nAn absolute address that starts with https:// or http://.';
 comment on constraint url_format on domain app_public.url is 'This is no address; give one that starts with https:// and has no spaces.';
+
+create domain app_public.id_or_slug as text;
+comment on domain app_public.id_or_slug is E'@scalar ID\n\nThe id of a record, or its slug.';
 
 create domain app_public.slug as text
   constraint slug_format check (

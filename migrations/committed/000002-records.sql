@@ -1,5 +1,5 @@
---! Previous: sha1:d37402b22af87c9feeb286940fff015c5fe6effd
---! Hash: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
+--! Previous: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
+--! Hash: sha1:cc4c709a1ddf0b22e3fa3abe735940f537923e4c
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -187,6 +187,23 @@ begin
   end loop;
 end $$;
 
+create function app_hidden.checked(value text, type regtype, field text) returns text
+language plpgsql stable as $$
+declare
+  violated text;
+begin
+  execute format('select $1::%s', type) using value;
+  return value;
+exception when data_exception or check_violation then
+  get stacked diagnostics violated = constraint_name;
+  perform app_hidden.fail('BAD_USER_INPUT',
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type and c.conname = violated),
+      'This value has the wrong form.'),
+    jsonb_build_object('field', field));
+end $$;
+comment on function app_hidden.checked(text, regtype, text) is
+  'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.';
+
 create function app_hidden.clean_values(relation regclass, input jsonb) returns jsonb
 language plpgsql stable as $$
 declare
@@ -237,17 +254,31 @@ begin
       (select r.write_permission from app_hidden.record_types r where r.table_name = $1))));
 end $$;
 
+create function app_hidden.refuse_anonymous() returns void
+language plpgsql stable as $$
+begin
+  -- By role, not by viewer: the service and its functions write without one.
+  if current_user = 'plat_anonymous' then
+    perform app_hidden.require_viewer();
+  end if;
+end $$;
+comment on function app_hidden.refuse_anonymous() is 'Refuses a request without a token before it learns whether a record exists.';
+
 create function app_hidden.create_record(_type anyelement, input jsonb) returns anyelement
 language plpgsql volatile as $$
 declare
   relation regclass := pg_typeof(_type)::text::regclass;
   table_name text := (select relname from pg_class where oid = relation);
-  value_list jsonb := jsonb_strip_nulls(app_hidden.clean_values(relation, input));
+  value_list jsonb;
   column_list text;
   missing text;
   row_in _type%type;
   row_out _type%type;
 begin
+  perform app_hidden.refuse_anonymous();
+  -- Null is as if left out; nulls inside of a JSON value are the caller's own.
+  select coalesce(jsonb_object_agg(key, value), '{}') into value_list
+    from jsonb_each(app_hidden.clean_values(relation, input)) where value <> 'null';
   begin
     row_in := jsonb_populate_record(_type, value_list);
   exception when data_exception or check_violation or program_limit_exceeded then
@@ -277,17 +308,27 @@ language plpgsql volatile as $$
 declare
   relation regclass := pg_typeof(_type)::text::regclass;
   table_name text := (select relname from pg_class where oid = relation);
-  record_id uuid := app_hidden.record_id(table_name, input ->> 'id');
+  record_id uuid;
   expected int := (input ->> 'expected_version')::int;
-  value_list jsonb := app_hidden.clean_values(relation, input - 'id');
+  value_list jsonb;
   missing text;
   row_before _type%type;
   row_in _type%type;
   row_out _type%type;
 begin
+  perform app_hidden.refuse_anonymous();
+  record_id := app_hidden.record_id(table_name, input ->> 'id');
   execute format('select * from %s where id = $1', relation) into row_before using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)), '{"field": "id"}');
+  end if;
+  value_list := app_hidden.clean_values(relation, input - 'id');
+  -- Before any trigger makes something of the null.
+  select a.attname into missing from pg_attribute a
+    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
+  if found then
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
+      jsonb_build_object('field', app_hidden.camel(missing)));
   end if;
   begin
     -- Over the present row, so that members of an address that were left out stay as they are.
@@ -329,10 +370,12 @@ language plpgsql volatile as $$
 declare
   relation regclass := pg_typeof(_type)::text::regclass;
   table_name text := (select relname from pg_class where oid = relation);
-  record_id uuid := app_hidden.record_id(table_name, id);
+  record_id uuid;
   still_there boolean;
   row_before _type%type;
 begin
+  perform app_hidden.refuse_anonymous();
+  record_id := app_hidden.record_id(table_name, id);
   execute format('select * from %s where id = $1', relation) into row_before using record_id;
   if row_before is null then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)), '{"field": "id"}');

@@ -1,5 +1,5 @@
---! Previous: sha1:bb17838e88481ef443fe41906fc8a78e46c413a2
---! Hash: sha1:4df259afab7d812c6508599dedd256ffafcf3def
+--! Previous: sha1:cc4c709a1ddf0b22e3fa3abe735940f537923e4c
+--! Hash: sha1:77956ab3e80274602ca6b9e6357997022266fa18
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

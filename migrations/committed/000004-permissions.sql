@@ -1,5 +1,5 @@
---! Previous: sha1:4df259afab7d812c6508599dedd256ffafcf3def
---! Hash: sha1:9a222a39d1fe042fff4f48c625071d4332fabc51
+--! Previous: sha1:77956ab3e80274602ca6b9e6357997022266fa18
+--! Hash: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

@@ -1,5 +1,5 @@
---! Previous: sha1:9a222a39d1fe042fff4f48c625071d4332fabc51
---! Hash: sha1:74f6d93dbb0f7ef5531c24ce52a4f3bee37a5f3d
+--! Previous: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
+--! Hash: sha1:d583daf1d874613c11226440b215ca2f9ef98099
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

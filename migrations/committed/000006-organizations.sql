@@ -1,5 +1,5 @@
---! Previous: sha1:74f6d93dbb0f7ef5531c24ce52a4f3bee37a5f3d
---! Hash: sha1:b8fdfd11c210c0ff7518a4623d0349981a4156cc
+--! Previous: sha1:d583daf1d874613c11226440b215ca2f9ef98099
+--! Hash: sha1:9d007e331f8bccc351c0758e0b113548751005f7
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

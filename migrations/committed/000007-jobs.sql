@@ -1,5 +1,5 @@
---! Previous: sha1:b8fdfd11c210c0ff7518a4623d0349981a4156cc
---! Hash: sha1:f8407e4d75e181367b89a72783c222dfe57537a2
+--! Previous: sha1:9d007e331f8bccc351c0758e0b113548751005f7
+--! Hash: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

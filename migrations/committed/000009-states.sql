@@ -1,5 +1,5 @@
---! Previous: sha1:9905dee88ffeb172210afd4d9cefdcc17dd0d114
---! Hash: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
+--! Previous: sha1:e1b17729fbc890b8257a5abe3175475edc031155
+--! Hash: sha1:5310dafa841a1ac8ca0f1c2323ab2578e713c648
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

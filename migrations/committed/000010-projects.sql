@@ -1,5 +1,5 @@
---! Previous: sha1:1c021e2f48315a54b5e8bfe239b2708797eab7c4
---! Hash: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
+--! Previous: sha1:5310dafa841a1ac8ca0f1c2323ab2578e713c648
+--! Hash: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -146,7 +146,7 @@ begin
   new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');
   new.cancellation_fee := app_hidden.to_money(new.cancellation_fee, new.currency, 'cancellationFee');
   if tg_op = 'UPDATE' then
-    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' and new.deleted_at is null then
+    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' then
       perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
@@ -217,6 +217,46 @@ end $$;
 comment on function app_private.make_project_record(text, text, text) is
   'make_record for a table with project_id and organization_id: the organization follows the project, archived projects are read-only.';
 
+-- The plain case in one line: a table that has nothing but its own columns beside these, one permission to read and one to write.
+create table app_private.project_record (
+  id uuid primary key default uuidv7(),
+  organization_id uuid not null,
+  project_id uuid not null,
+  inserted_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  version int not null default 1,
+  deleted_at timestamptz
+);
+alter table app_private.project_record enable row level security;
+comment on table app_private.project_record is
+  'Holds no rows: the columns of a record of a project, for `create table ... (like app_private.project_record including all, ...)`.';
+
+create function app_private.make_project_table(table_name text, subject text, read_permission text, write_permission text) returns void
+language plpgsql volatile as $$
+declare
+  readers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
+    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', read_permission);
+  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
+    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', write_permission);
+begin
+  execute format('alter table app_public.%I add constraint %I foreign key (project_id, organization_id)
+    references app_public.projects (id, organization_id) on delete cascade', table_name, table_name || '_project_id_fkey');
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name, format(
+    E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardPermission %s\n@backwardDescription The %s; null without the permission %2$s.\n\nThe project.',
+    app_hidden.camel(table_name), read_permission, replace(table_name, '_', ' ')));
+  execute format('create index %I on app_public.%I (organization_id, id desc) where deleted_at is null', table_name || '_organization', table_name);
+  execute format('create index %I on app_public.%I (project_id, id desc) where deleted_at is null', table_name || '_project', table_name);
+  execute format('alter table app_public.%I enable row level security', table_name);
+  execute format('create policy readers on app_public.%I for select to plat_user using (deleted_at is null and (%s))', table_name, readers);
+  execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name, writers);
+  execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name, writers);
+  execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name, writers);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  perform app_private.make_project_record(table_name, subject, write_permission);
+end $$;
+comment on function app_private.make_project_table(text, text, text, text) is
+  'Makes a table like app_private.project_record all it takes to be served: foreign key, indexes, row security by two permissions, and make_project_record.';
+
 --------------------------------------------------------------------------------------------------------
 
 create function app_public.projects_metadata(p app_public.projects) returns jsonb
@@ -256,8 +296,8 @@ Public projects, best service index first; restricted fields are null without pe
 
 create function app_public.projects_filter_query(p app_public.projects, value text) returns boolean
 language sql stable as $$
-  select lower(p.title) like '%' || replace(replace(lower(value), '\', '\\'), '%', '\%') || '%'
-    or lower(coalesce(p.city, '')) like '%' || replace(replace(lower(value), '\', '\\'), '%', '\%') || '%'
+  select lower(p.title) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
+    or lower(p.city) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
 $$;
 create function app_public.projects_filter_archived(p app_public.projects, value boolean) returns boolean
 language sql stable as $$ select (p.archived_at is not null) = value $$;
@@ -274,6 +314,7 @@ comment on table app_public.projects is $$
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
 @sort NEWEST inserted_at desc
+@formerFinder publicProject
 
 A development of new homes that an organization sells.$$;
 comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';

@@ -1,10 +1,10 @@
---! Previous: sha1:cbfea47d49569ba03600e5d5425e0647caff16fd
---! Hash: sha1:4feb67d80d86456526d718517e22b8bcb5536947
+--! Previous: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
+--! Hash: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
 -- reaches it is a hash, or the proof that a password fits one. Everything else is decided here: who may try how
--- often, what a code opens, which login tokens still count.
+-- often, and which login tokens still count.
 
 --------------------------------------------------------------------------------------------------------
 -- What stands in for a password. The checks fail closed: a password that nobody has transformed is refused.
@@ -35,7 +35,7 @@ The result of signing in.$$;
 comment on column app_public.authentication.token is E'@notNull\n\nSend it as "Authorization: Bearer <token>".';
 comment on column app_public.authentication.token_type is E'@notNull\n\nAlways Bearer.';
 comment on column app_public.authentication.expires_at is E'@notNull\n\nWhen the token ends by itself; it ends sooner when the password changes or the user is suspended.';
-comment on column app_public.authentication.user_id is 'Who signed in.';
+comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
 
 --------------------------------------------------------------------------------------------------------
 -- Tries: the moments of the last ones under a key, in one row, so that parallel tries wait for each other and count.
@@ -49,26 +49,12 @@ create index tries_last_at on app_private.tries (last_at);
 alter table app_private.tries enable row level security;
 comment on table app_private.tries is 'When something was tried lately, by what is limited: an account, an address, a mail.';
 
-create table app_private.user_otps (
-  user_id uuid primary key references app_public.users on delete cascade,
-  code_sha256 bytea not null unique,
-  expires_at timestamptz not null
-);
-alter table app_private.user_otps enable row level security;
-comment on table app_private.user_otps is 'The one open one-time code of a user; only its SHA-256 is kept.';
-
 -- A change of password is told by the user's events, without the password.
 alter table app_public.users add column password_changed_at timestamptz;
 comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
 insert into app_private.event_names (subject, column_name, value, name) values
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user', 'last_login_at', null, 'signed_in');
-
--- Who has just signed up or in sees themselves in the answer of that same transaction.
-create policy self_anew on app_public.users for select to plat_anonymous
-  using (deleted_at is null and id = (select app_public.current_user_id()));
-create policy self_anew on app_hidden.user_identities for select to plat_anonymous
-  using (user_id = (select app_public.current_user_id()));
 
 create function app_private.count_try(key text, most int, within interval) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -179,7 +165,7 @@ begin
       jsonb_build_object('field', case when email is null then 'email' else 'password' end));
   end if;
   perform app_hidden.refuse_bad_value(null::app_public.users, jsonb_build_object('first_name', first_name, 'last_name', last_name));
-  -- From here on the viewer is the new user: it is they who caused the events, and they see their own e-mail address.
+  -- It is the new user who causes the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
@@ -238,202 +224,12 @@ begin
 end $$;
 comment on function app_public.login is $$
 @becomes user_id
+@eachTime
 @arg username User name or e-mail address.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;
 
-create function app_private.set_password(user_id uuid, password text) returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
-    on conflict on constraint user_passwords_pkey
-    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
-  update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
-  delete from app_private.user_otps o where o.user_id = set_password.user_id;
-  delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
-end $$;
-comment on function app_private.set_password(uuid, text) is 'Sets the hash of a user''s password; ends every login token and open code, and the count of wrong tries.';
-
-create function app_hidden.has_whole_account() returns boolean
-language sql stable parallel safe as $$
-  select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
-$$;
-
-create function app_hidden.require_whole_account() returns uuid
-language plpgsql stable as $$
-begin
-  perform app_hidden.require_viewer();
-  if not app_hidden.has_whole_account() then
-    perform app_hidden.fail('FORBIDDEN', 'An access token with scopes or for one organization may not change the account; sign in for that.');
-  end if;
-  return app_public.current_user_id();
-end $$;
-comment on function app_hidden.require_whole_account() is 'The viewer; refuses an access token that was restricted to scopes or an organization.';
-
-create function app_public.update_password(current_password app_public.password_proof, new_password app_public.new_password) returns app_public.users
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  viewer_id uuid := app_hidden.require_whole_account();
-  result app_public.users;
-begin
-  if new_password is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
-  end if;
-  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved with.
-  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for update;
-  if not found then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
-  end if;
-  perform app_private.forgive_tries(viewer_id);
-  perform app_private.set_password(viewer_id, new_password);
-  select * into result from app_public.users u where u.id = viewer_id;
-  return result;
-end $$;
-comment on function app_public.update_password is $$
-@arg current_password The password up to now.
-@arg new_password 10 characters or more.
-
-Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens stay.$$;
-
-create function app_public.create_user_otp(email app_public.email_address) returns boolean
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
-    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
-begin
-  -- Quietly limited: the answer must not tell whether there is an account.
-  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
-    perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account), job_key => 'user__otp_requested ' || account);
-  end if;
-  return true;
-end $$;
-comment on function app_public.create_user_otp is
-  'Sends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
-
-create function app_private.random_text(size int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
-declare
-  alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-  bytes bytea;
-  result text := '';
-begin
-  while length(result) < size loop
-    bytes := public.gen_random_bytes(size);
-    for i in 0 .. size - 1 loop
-      -- Bytes over 247 would make the first letters likelier.
-      if get_byte(bytes, i) < 248 then
-        result := result || substr(alphabet, get_byte(bytes, i) % 62 + 1, 1);
-      end if;
-    end loop;
-  end loop;
-  return left(result, size);
-end $$;
-comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
-
-create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-begin
-  select i.email, app_private.random_text(24), now() + interval '15 minutes' into email, code, expires_at
-    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
-    where u.id = issue_user_otp.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null;
-  if not found then
-    return;
-  end if;
-  insert into app_private.user_otps (user_id, code_sha256, expires_at)
-    values (issue_user_otp.user_id, sha256(convert_to(issue_user_otp.code, 'UTF8')), issue_user_otp.expires_at)
-    on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at;
-  return next;
-end $$;
-comment on function app_private.issue_user_otp(uuid) is 'Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not sign in.';
-grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
-
-create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  account uuid;
-  result app_public.users;
-begin
-  if password is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "password"}');
-  end if;
-  delete from app_private.user_otps o using app_public.users u
-    where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8')) and o.expires_at > now()
-      and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
-    returning u.id into account;
-  if account is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.', '{"field": "token"}');
-  end if;
-  perform set_config('plat.user_id', account::text, true);
-  perform set_config('plat.token_id', '', true);
-  perform app_private.set_password(account, password);
-  -- The code came to this address, so it is theirs.
-  update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
-    where u.id = account returning * into result;
-  return result;
-end $$;
-comment on function app_public.reset_password is $$
-@arg token The one-time code of the mail that createUserOtp sent.
-@arg password 10 characters or more.
-
-Sets a new password and ends all login tokens of the user; access tokens stay.$$;
-
---------------------------------------------------------------------------------------------------------
-
-create function app_private.tg_user_identities__touch_user() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  -- Both are members of the user: their change is one of the user's version.
-  update app_public.users u set updated_at = now() where u.id = new.user_id;
-  return null;
-end $$;
-create trigger _500_touch_user after update on app_hidden.user_identities
-  for each row when (old is distinct from new) execute function app_private.tg_user_identities__touch_user();
-
-create function app_public.update_user(input jsonb, username text default null) returns app_public.users
-language plpgsql volatile as $$
-declare
-  viewer_id uuid := app_hidden.require_whole_account();
-  target uuid := app_hidden.record_id('users', input ->> 'id');
-  phone text := btrim(input ->> 'phone');
-  result app_public.users;
-  violated text;
-begin
-  if target is distinct from viewer_id then
-    if exists (select from app_public.users u where u.id = target) then
-      perform app_hidden.fail('FORBIDDEN', 'Users update only themselves.');
-    end if;
-    perform app_hidden.fail('NOT_FOUND', 'There is no such user.', '{"field": "id"}');
-  end if;
-  if phone <> '' then
-    if phone !~ '^(\+|00)' then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give the phone number with its country code, such as +1 416 555 0123; a user has no country to complete it from.', '{"field": "phone"}');
-    end if;
-    input := input || jsonb_build_object('phone', '+' || regexp_replace(regexp_replace(phone, '^(\+|00)', ''), '\(0\)|[^0-9]', '', 'g'));
-  end if;
-  result := app_hidden.update_record(null::app_public.users, input);
-  if input ? 'username' then
-    update app_hidden.user_identities i set username = nullif(btrim(update_user.input ->> 'username'), '') where i.user_id = viewer_id;
-    select * into result from app_public.users u where u.id = viewer_id;
-  end if;
-  return result;
-exception
-  when unique_violation then
-    perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
-  when check_violation then
-    get stacked diagnostics violated = constraint_name;
-    if violated in ('user_identities_username_format', 'short_text_length') then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.', '{"field": "username"}');
-    end if;
-    raise;
-end $$;
-comment on function app_public.update_user is $$
-@arg username Name for signing in, without @.
-
-Changes the viewer's own account.$$;
-
-grant execute on function app_public.create_account, app_public.login, app_public.create_user_otp, app_public.reset_password to plat_user, plat_anonymous;
-grant execute on function app_public.update_password, app_public.update_user to plat_user;
+grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;
 
 --------------------------------------------------------------------------------------------------------
 

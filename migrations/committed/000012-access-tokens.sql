@@ -1,5 +1,5 @@
---! Previous: sha1:4feb67d80d86456526d718517e22b8bcb5536947
---! Hash: sha1:eddb755dc5e16c211bd8e8e4bc2345706cf1e583
+--! Previous: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
+--! Hash: sha1:8ff037f4d712ce93abac4f216225890039bfafee
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -14,6 +14,7 @@ create table app_public.access_tokens (
   organization_id uuid references app_public.organizations on delete cascade,
   parent_id uuid references app_public.access_tokens on delete cascade,
   name app_public.short_text not null,
+  token text constraint access_tokens_token_is_not_kept check (token is null),
   prefix text not null,
   scopes text[] not null default '{}',
   read_only boolean not null default false,
@@ -36,6 +37,22 @@ alter table app_private.access_token_secrets enable row level security;
 comment on table app_private.access_token_secrets is
   'What proves an access token, and when it was last used: apart from the record, so that its use is no change of it.';
 
+create function app_hidden.has_whole_account() returns boolean
+language sql stable parallel safe as $$
+  select app_hidden.setting('scopes') is null and app_hidden.setting('organization_id') is null
+$$;
+
+create function app_hidden.require_whole_account() returns uuid
+language plpgsql stable as $$
+begin
+  perform app_hidden.require_viewer();
+  if not app_hidden.has_whole_account() then
+    perform app_hidden.fail('FORBIDDEN', 'An access token with scopes or for one organization may not change the account; sign in for that.');
+  end if;
+  return app_public.current_user_id();
+end $$;
+comment on function app_hidden.require_whole_account() is 'The viewer; refuses an access token that was restricted to scopes or an organization.';
+
 alter table app_public.access_tokens enable row level security;
 create policy own on app_public.access_tokens for select to plat_user
   using (user_id = (select app_public.current_user_id()) and ((select app_hidden.has_whole_account())
@@ -47,8 +64,10 @@ insert into app_private.event_names (subject, column_name, value, name) values (
 
 comment on table app_public.access_tokens is 'A long-lived token for programs.';
 comment on column app_public.access_tokens.user_id is E'@behavior -*\n\nWhose token it is.';
+comment on column app_public.access_tokens.organization_id is E'@behavior -*\n\nThe only organization it works in.';
 comment on column app_public.access_tokens.parent_id is E'@behavior -*\n\nThe token that created it, and takes it along when revoked.';
 comment on column app_public.access_tokens.name is 'What it is for.';
+comment on column app_public.access_tokens.token is 'The token itself: in the answer of createAccessToken, and null ever after.';
 comment on column app_public.access_tokens.prefix is 'The first characters of the token, to recognise it by.';
 comment on column app_public.access_tokens.scopes is 'The permissions it is restricted to, such as lead.read or lead.*; empty: all of its user.';
 comment on column app_public.access_tokens.read_only is 'Whether it may run queries only.';
@@ -60,27 +79,43 @@ comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
   E'@foreignFieldName accessTokens\n@forwardBehavior -*\n@backwardDescription The access tokens; empty for everybody but the user.\n\nThe user.';
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
   E'@backwardBehavior -*\n\nThe only organization it works in; null: all of its user.';
+comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens are not kept.';
 comment on constraint access_tokens_parent_id_fkey on app_public.access_tokens is E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe token that created it.';
 
 create function app_public.access_tokens_status(t app_public.access_tokens) returns app_public.access_token_status
 language sql stable as $$
   select (case when t.revoked_at is not null then 'REVOKED' when t.expires_at <= now() then 'EXPIRED' else 'ACTIVE' end)::app_public.access_token_status
 $$;
-create function app_public.access_tokens_token(t app_public.access_tokens) returns text
-language sql stable as $$
-  select case when split_part(app_hidden.setting('created_token'), ' ', 1) = t.id::text then split_part(app_hidden.setting('created_token'), ' ', 2) end
-$$;
 create function app_public.access_tokens_last_used_at(t app_public.access_tokens) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select s.last_used_at from app_private.access_token_secrets s
   where s.token_id = t.id and t.user_id = (select app_public.current_user_id())
 $$;
-grant execute on function app_public.access_tokens_status, app_public.access_tokens_token, app_public.access_tokens_last_used_at to plat_user;
+grant execute on function app_public.access_tokens_status, app_public.access_tokens_last_used_at to plat_user;
 comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it works.';
-comment on function app_public.access_tokens_token is 'The token itself: in the answer of createAccessToken, and null ever after.';
 comment on function app_public.access_tokens_last_used_at is 'The last request with it, to the minute.';
 
 --------------------------------------------------------------------------------------------------------
+
+create function app_private.random_text(size int) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  bytes bytea;
+  result text := '';
+begin
+  while length(result) < size loop
+    bytes := public.gen_random_bytes(size);
+    for i in 0 .. size - 1 loop
+      -- Bytes over 247 would make the first letters likelier.
+      if get_byte(bytes, i) < 248 then
+        result := result || substr(alphabet, get_byte(bytes, i) % 62 + 1, 1);
+      end if;
+    end loop;
+  end loop;
+  return left(result, size);
+end $$;
+comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
 
 create function app_private.token_checksum(body text) returns text
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -112,7 +147,7 @@ declare
   most constant int := 100;
   own app_public.access_tokens;
   body text := 'plat_' || app_private.random_text(32);
-  token text := body || app_private.token_checksum(body);
+  secret text := body || app_private.token_checksum(body);
   result app_public.access_tokens;
   wrong text;
 begin
@@ -161,12 +196,12 @@ begin
     perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most), jsonb_build_object('limit', most));
   end if;
   insert into app_public.access_tokens (user_id, organization_id, parent_id, name, prefix, scopes, read_only, expires_at)
-    values (viewer_id, organization_id, own.id, btrim(name), left(token, 11),
+    values (viewer_id, organization_id, own.id, btrim(name), left(secret, 11),
       coalesce((select array_agg(distinct s order by s) from unnest(scopes) s), '{}'), coalesce(read_only, false), expires_at)
     returning * into result;
-  insert into app_private.access_token_secrets (token_id, token_sha256) values (result.id, sha256(convert_to(token, 'UTF8')));
-  -- The one look at it: the field "token" reads this setting, which ends with the transaction.
-  perform set_config('plat.created_token', result.id || ' ' || token, true);
+  insert into app_private.access_token_secrets (token_id, token_sha256) values (result.id, sha256(convert_to(secret, 'UTF8')));
+  -- The one look at it: it travels in the answer's row, never in the table.
+  result.token := secret;
   return result;
 end $$;
 comment on function app_public.create_access_token is $$

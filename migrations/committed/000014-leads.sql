@@ -1,5 +1,5 @@
---! Previous: sha1:eddb755dc5e16c211bd8e8e4bc2345706cf1e583
---! Hash: sha1:112b9064dbce8121e7a574e1f5134d5d88b590dd
+--! Previous: sha1:dd7f678dbb49aad8909163ee79fd65a4542f82f4
+--! Hash: sha1:e90c1d13f0bcdac5556ac6ef1815f6212e3a15ef
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -184,13 +184,11 @@ create index lead_notes_author on app_public.lead_notes (author_id);
 --------------------------------------------------------------------------------------------------------
 
 alter table app_public.agents enable row level security;
-create policy organization on app_public.agents for select to plat_user
-  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
-grant select on app_public.agents to plat_user, plat_anonymous, plat_worker;
-
 alter table app_public.lead_sources enable row level security;
 create policy sellers on app_public.lead_sources for select to plat_user
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
     or project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))));
 create policy managers_insert on app_public.lead_sources for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
@@ -203,7 +201,9 @@ grant insert (project_id, name, code, category, active), update (name, category,
 
 alter table app_public.fallout_reasons enable row level security;
 create policy sellers on app_public.fallout_reasons for select to plat_user
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
     or project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))));
 create policy managers_insert on app_public.fallout_reasons for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
@@ -229,8 +229,10 @@ create policy sellers_update on app_public.leads for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
     or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
     or (assignee_id = (select app_public.current_user_id()) and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
-create policy managers_delete on app_public.leads for delete to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write'))));
+create policy sellers_delete on app_public.leads for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+    or (assignee_id = (select app_public.current_user_id()) and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
 grant select on app_public.leads to plat_user, plat_anonymous, plat_worker;
 grant insert (project_id, name, email, phone, address, status, source, source_id, company, is_agent, is_represented, subscribed, assignee_id,
   registered_at, tags, metadata) on app_public.leads to plat_user;
@@ -238,6 +240,13 @@ grant update (name, first_name, last_name, legal_name, email, phone, address, st
   do_not_contact, preferred_language, assignee_id, budget_min, budget_max, preapproved, fallout_reason_id, fallout_note, tags, metadata)
   on app_public.leads to plat_user;
 grant delete on app_public.leads to plat_user;
+
+-- Members know the agents of their organization; who has a part in its projects knows those of the leads they see.
+create policy sellers on app_public.agents for select to plat_user
+  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    or exists (select from app_public.leads l where l.agent_id = agents.id)));
+grant select on app_public.agents to plat_user, plat_anonymous, plat_worker;
 
 alter table app_public.lead_notes enable row level security;
 create policy readers on app_public.lead_notes for select to plat_user
@@ -247,12 +256,22 @@ create policy readers on app_public.lead_notes for select to plat_user
       or author_id = (select app_public.current_user_id())
       or (visibility = 'ORGANIZATION' and organization_id = any (array(select app_hidden.viewer_organizations('org.member'))))
       or (visibility = 'ASSIGNEE' and exists (select from app_public.leads l where l.id = lead_id and l.assignee_id = (select app_public.current_user_id())))));
+-- Own leads need no condition of their own here: nobody sees others where own ones are all that one may write to.
 create policy writers_insert on app_public.lead_notes for insert to plat_user
-  with check (author_id = (select app_public.current_user_id()) and exists (select from app_public.leads l where l.id = lead_id));
+  with check (author_id = (select app_public.current_user_id()) and exists (select from app_public.leads l where l.id = lead_id)
+    and (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+      or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+      or project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
 create policy writers_update on app_public.lead_notes for update to plat_user
-  using (author_id = (select app_public.current_user_id()) or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using ((author_id = (select app_public.current_user_id()) or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))))
+    and (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+      or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+      or project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
 create policy writers_delete on app_public.lead_notes for delete to plat_user
-  using (author_id = (select app_public.current_user_id()) or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+  using ((author_id = (select app_public.current_user_id()) or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))))
+    and (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+      or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+      or project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
 grant select on app_public.lead_notes to plat_user, plat_anonymous, plat_worker;
 grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibility), delete on app_public.lead_notes to plat_user;
 
@@ -306,6 +325,14 @@ begin
     join app_public.project_organizations p on p.organization_id = m.organization_id
     where m.user_id = new.assignee_id and p.project_id = new.project_id) then
     perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.', '{"field": "assigneeId"}');
+  end if;
+  if new.source_id is not null and (tg_op = 'INSERT' or new.source_id is distinct from old.source_id) and not exists (
+    select from app_public.lead_sources s where s.id = new.source_id and s.project_id = new.project_id and s.deleted_at is null) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
+  end if;
+  if new.fallout_reason_id is not null and (tg_op = 'INSERT' or new.fallout_reason_id is distinct from old.fallout_reason_id) and not exists (
+    select from app_public.fallout_reasons r where r.id = new.fallout_reason_id and r.project_id = new.project_id and r.deleted_at is null) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such fallout reason in this project.', '{"field": "falloutReasonId"}');
   end if;
   if new.fallout_reason_id is not null and (tg_op = 'INSERT' or new.fallout_reason_id is distinct from old.fallout_reason_id) and not exists (
     select from app_public.fallout_reasons r where r.id = new.fallout_reason_id and 'LEAD' = any (r.applies_to::text[])) then
@@ -388,9 +415,11 @@ create function app_private.agent_for(organization_id uuid, agent app_public.age
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   found_id uuid;
+  knows_all boolean := app_hidden.organization_can(organization_id, 'org.member') or app_hidden.organization_can(organization_id, 'lead.read');
 begin
   if agent.id is not null then
-    select a.id into found_id from app_public.agents a where a.id = agent.id and a.organization_id = agent_for.organization_id and a.deleted_at is null;
+    select a.id into found_id from app_public.agents a where a.id = agent.id and a.organization_id = agent_for.organization_id and a.deleted_at is null
+      and (knows_all or exists (select from app_public.leads l where l.agent_id = a.id and l.assignee_id = app_public.current_user_id() and l.deleted_at is null));
     if found_id is null then
       perform app_hidden.fail('NOT_FOUND', 'There is no such agent.', '{"field": "agent.id"}');
     end if;
@@ -399,10 +428,11 @@ begin
       where a.organization_id = agent_for.organization_id and a.email = lower(agent.email) and a.deleted_at is null;
   end if;
   if found_id is not null then
+    -- An affiliated organization names an agent, it does not change what the owner knows about them.
     update app_public.agents a set
       name = coalesce(btrim(agent.name), a.name), phone = coalesce(app_hidden.to_e164(agent.phone, 'US', 'agent.phone'), a.phone),
       brokerage = coalesce(btrim(agent.brokerage), a.brokerage), license_number = coalesce(btrim(agent.license_number), a.license_number)
-      where a.id = found_id;
+      where a.id = found_id and knows_all;
     return found_id;
   end if;
   if nullif(btrim(agent.name), '') is null then
@@ -433,8 +463,7 @@ grant execute on function app_private.set_lead_agent, app_private.live_lead to p
 create function app_public.create_lead(
   input jsonb,
   agent app_public.agent_input default null,
-  on_duplicate app_public.duplicate_policy default 'ERROR',
-  idempotency_key text default null
+  on_duplicate app_public.duplicate_policy default 'ERROR'
 ) returns app_public.leads
 language plpgsql volatile as $$
 declare
@@ -452,9 +481,10 @@ begin
     end if;
     existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'), input ->> 'email');
     select * into lead from app_public.leads l where l.id = existing_id;
-    if coalesce(on_duplicate, 'ERROR') = 'ERROR' or lead is null then
+    if coalesce(on_duplicate, 'ERROR') = 'ERROR' or lead.id is null then
+      -- Somebody else's lead stays theirs: its id is told to those who may see it.
       perform app_hidden.fail('CONFLICT', 'There is a lead with this e-mail address in the project already.',
-        jsonb_build_object('field', 'email', 'existingId', existing_id));
+        jsonb_strip_nulls(jsonb_build_object('field', 'email', 'existingId', lead.id)));
     end if;
     if on_duplicate = 'MERGE' then
       lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
@@ -473,7 +503,6 @@ end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who brings the lead.
 @arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
-@arg idempotencyKey A key of the caller's: the same key and input within 24 hours give the same lead again.
 
 Creates a lead. The sales team is not notified; contactProject does that.$$;
 
@@ -558,7 +587,8 @@ language sql stable as $$ select l.email = lower(btrim(value)) $$;
 create function app_public.leads_filter_phone(l app_public.leads, value text) returns boolean
 language sql stable as $$
   select case when value ~ '^\s*(\+|00)' then l.phone = app_hidden.to_e164(value, null)
-    else l.phone like '%' || ltrim(regexp_replace(value, '[^0-9]', '', 'g'), '0') end
+    when value ~ '[1-9]' then l.phone like '%' || ltrim(regexp_replace(value, '[^0-9]', '', 'g'), '0')
+    else false end
 $$;
 grant execute on function app_public.leads_filter_query, app_public.leads_filter_unassigned, app_public.leads_filter_email,
   app_public.leads_filter_phone to plat_user, plat_anonymous;

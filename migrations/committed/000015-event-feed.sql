@@ -1,5 +1,5 @@
---! Previous: sha1:112b9064dbce8121e7a574e1f5134d5d88b590dd
---! Hash: sha1:94e47da3daf8ed14a820b66924fda8e42bc8269a
+--! Previous: sha1:e90c1d13f0bcdac5556ac6ef1815f6212e3a15ef
+--! Hash: sha1:a8138f0881c02817d6a5e88310a946f1cf2c9230
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
@@ -91,7 +91,7 @@ begin
     table_name || '_events', table_name, case table_name when 'projects' then 'project_id' when 'organizations' then 'organization_id' else 'subject_id' end);
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
   execute format('comment on function app_public.%I is %L', table_name || '_events',
-    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n\nWhat happened there, latest first; null without the permission audit.read.'
+    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name when 'projects' then 'project_id' else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
       else 'What happened to it, latest first.' end);
 end $$;
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;

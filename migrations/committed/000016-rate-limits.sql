@@ -1,5 +1,5 @@
---! Previous: sha1:94e47da3daf8ed14a820b66924fda8e42bc8269a
---! Hash: sha1:298bc357c17bfb001da3f9e5f32897c23c748dcc
+--! Previous: sha1:a8138f0881c02817d6a5e88310a946f1cf2c9230
+--! Hash: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:298bc357c17bfb001da3f9e5f32897c23c748dcc
---! Hash: sha1:a9ffd3baae66ef95d9f3ff3e02112a25332879e0
+--! Previous: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
+--! Hash: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:a9ffd3baae66ef95d9f3ff3e02112a25332879e0
---! Hash: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
+--! Previous: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
+--! Hash: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:c39c0ebc340aa28d5d7817bafb5579a0c9a4f844
---! Hash: sha1:90b45ca5132d704d15a19450098aa76de9f0d549
+--! Previous: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
+--! Hash: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
@@ -12,10 +12,23 @@ create table app_private.mail_deliveries (
   detail text,
   at timestamptz not null default now()
 );
+create index mail_deliveries_at on app_private.mail_deliveries (at);
 alter table app_private.mail_deliveries enable row level security;
 comment on table app_private.mail_deliveries is
   'Mails that a server took, or refused for good. The key names the mail (task, record, recipient); neither is tried again. No mail''s text is kept here.';
 comment on column app_private.mail_deliveries.detail is 'The id the server gave, or why it refused.';
+
+create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- No job lives that long: old notes go as new ones come, so that addresses are not kept for ever.
+  delete from app_private.mail_deliveries d where d.ctid = any (array(
+    select s.ctid from app_private.mail_deliveries s where s.at < now() - interval '90 days' limit 3 for update skip locked));
+  insert into app_private.mail_deliveries (key, recipient, outcome, detail)
+    values (note_mail.key, note_mail.recipient, note_mail.outcome, note_mail.detail)
+    on conflict on constraint mail_deliveries_pkey do nothing;
+end $$;
+comment on function app_private.note_mail(text, text, text, text) is 'Notes what became of a mail; the note is kept for 90 days.';
 
 create table app_private.contact_messages (
   id uuid primary key default uuidv7(),

@@ -46,3 +46,13 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   if (readOnly) settings.transaction_read_only = "on";
   return settings;
 }
+
+/** These settings for a user who has just signed in: without the restrictions of the token that the request came with. */
+export function signedInSettings(settings: Record<string, string>, userId: string): Record<string, string> {
+  const kept = ["plat.request_id", "plat.channel", "plat.ip"].filter((name) => name in settings);
+  return {
+    role: "plat_user",
+    "plat.user_id": userId,
+    ...Object.fromEntries(kept.map((name) => [name, settings[name]!])),
+  };
+}

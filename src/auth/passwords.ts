@@ -31,9 +31,7 @@ const gate = createGate(2, 500);
  * @throws {CodedError} BAD_USER_INPUT for one of less than 10 characters or more than 1,000 bytes
  */
 export async function hashPassword(value: string, context: TransformContext): Promise<string> {
-  const password = normalized(value, context);
-  if ([...password].length < LEAST_CHARACTERS)
-    throw badPassword(`A password has ${LEAST_CHARACTERS} characters or more.`, context);
+  const password = acceptable(value, context.member);
   return inTurn(() => hash(password, argon2Parameters));
 }
 
@@ -44,7 +42,9 @@ export async function hashPassword(value: string, context: TransformContext): Pr
  * @throws {CodedError} BAD_USER_INPUT for more than 1,000 bytes; the database's RATE_LIMITED
  */
 export async function provePassword(value: string, context: TransformContext): Promise<string> {
-  const password = normalized(value, context);
+  const password = normalized(value, context.member);
+  // Before the try counts: who gives the right password and a new one that is too short has not guessed.
+  if (typeof context.input.newPassword === "string") acceptable(context.input.newPassword, "newPassword");
   const stored = await begin(context);
   return (await inTurn(() => verify(stored, password))) ? stored : "";
 }
@@ -59,15 +59,20 @@ async function begin({ pool, claims, ip, operation, input }: TransformContext): 
   return rows[0]!.hash;
 }
 
+function acceptable(value: string, member: string): string {
+  const password = normalized(value, member);
+  if ([...password].length < LEAST_CHARACTERS)
+    throw badPassword(`A password has ${LEAST_CHARACTERS} characters or more.`, member);
+  return password;
+}
+
 /** One password typed on two keyboards can arrive in two forms of Unicode. */
-function normalized(value: string, context: TransformContext): string {
-  // Measured before it is normalized, which takes time.
-  const isLong = (text: string) => Buffer.byteLength(text) > MOST_BYTES;
-  if (isLong(value)) throw badPassword("A password has 1,000 bytes at most.", context);
+function normalized(value: string, member: string): string {
+  if (Buffer.byteLength(value) > MOST_BYTES) throw badPassword("A password has 1,000 bytes at most.", member);
   return value.normalize("NFKC");
 }
 
-function badPassword(message: string, { member }: TransformContext): CodedError {
+function badPassword(message: string, member: string): CodedError {
   return new CodedError("BAD_USER_INPUT", message, { field: member });
 }
 

@@ -59,9 +59,5 @@ async function note(
   outcome: string,
   detail: string,
 ): Promise<void> {
-  await query(
-    `insert into app_private.mail_deliveries (key, recipient, outcome, detail) values ($1, $2, $3, $4)
-     on conflict (key) do nothing`,
-    [key, to, outcome, detail],
-  );
+  await query("select app_private.note_mail($1, $2, $3, $4)", [key, to, outcome, detail]);
 }

@@ -52,6 +52,8 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
       pgResource: {
         override(behavior, resource): any[] {
           if (resource.parameters) {
+            // The condition of a filter is not a field of the record.
+            if (resource.extensions?.tags?.filter) return [behavior, "-*"];
             return [
               behavior,
               "-queryField:resource:connection",

@@ -2,7 +2,7 @@
  * `Event.subject`: the record that the event is about, a union of all record types. Null where the record is deleted or
  * the viewer may not see it. A subject such as lead_source is the type LeadSource.
  */
-import { get, lambda, object } from "postgraphile/grafast";
+import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
 import { recordTables, type AnyResource } from "./tables.ts";
 import { camel } from "./codecs.ts";
 
@@ -44,12 +44,12 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
                 description: "A record that events are about.",
                 types: () => [...resources.keys()].map((name) => build.getOutputTypeByName(name) as any),
                 planType: ($specifier: any) => ({
-                  $__typename: lambda(get($specifier, "type"), (subject) => {
+                  $__typename: lambda(get($specifier, "type") as ExecutableStep, (subject) => {
                     const name = typeNameOf(String(subject));
                     return resources.has(name) ? name : null;
                   }),
                   planForType: (type: any) =>
-                    resources.get(type.name)!.get({ id: get($specifier, "id") }) as any,
+                    resources.get(type.name)!.get({ id: get($specifier, "id") as ExecutableStep }) as any,
                 }),
               };
             },

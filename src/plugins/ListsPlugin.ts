@@ -160,6 +160,8 @@ function listArguments(
     result.filter = {
       description: "Only records that match all members of the filter.",
       type: filterType,
+      // Arguments without a value are not applied; the scope of a portfolio has to be.
+      defaultValue: {},
       applyPlan(_: unknown, $field: any, arg: any) {
         const $filter = arg.getRaw();
         const $select = select($field);
@@ -181,6 +183,7 @@ function listArguments(
   result.first = {
     description: `How many records at most; 100 where left out, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
+    defaultValue: 100,
     applyPlan(_: unknown, $field: any, arg: any) {
       $field.setFirst(lambda(arg.getRaw(), (first) => pageSize(first, 100)));
     },
@@ -202,6 +205,7 @@ function listArguments(
     result.orderBy = {
       description: "The order; the default of the list where left out.",
       type: new GraphQLList(new GraphQLNonNull(orderType as any)),
+      defaultValue: [],
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(
           select($field),
@@ -220,6 +224,7 @@ function listArguments(
     result.sort = {
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,
+      defaultValue: [...sorts(table).keys()][0],
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(
           select($field),

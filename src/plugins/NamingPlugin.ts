@@ -2,7 +2,7 @@
  * Gives fields and types the names of the contract where the stock inflection says otherwise: a plain `id`, input
  * types that end in Input once, `leads` beside `leadsConnection`.
  */
-import type {} from "postgraphile";
+/// <reference types="postgraphile" />
 
 /** Names of composite types, known once tableType has named them, which comes first. */
 const composites = new Set<string>();

@@ -1,5 +1,5 @@
 /**
- * Nullability of outputs: elements of array columns are never null, and @notNull on a function makes its field so.
+ * Nullability of outputs: elements of array columns are never null, those of the keys of a group may be, and @notNull on a function makes its field so.
  * Descriptions that every table shares are written here once.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
@@ -45,7 +45,9 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           let type = field.type as GraphQLOutputType;
           const required = isNonNullType(type);
           const inner = required ? (type as any).ofType : type;
-          if (isListType(inner) && !isNonNullType(inner.ofType)) {
+          // Whatever a group has in common may be null, such as the assignee of leads without one.
+          const mayHoldNull = context.scope.fieldName === "keys";
+          if (isListType(inner) && !isNonNullType(inner.ofType) && !mayHoldNull) {
             const list = new GraphQLList(new GraphQLNonNull(inner.ofType as any));
             type = required ? new GraphQLNonNull(list) : list;
           }

@@ -1,6 +1,6 @@
 /**
  * Lists that only some may see: a foreign key tagged `@backwardPermission lead.read`, or a function tagged
- * `@permission audit.read`, gives null, without an error, where the viewer lacks the permission. Null says "not yours
+ * `@permission audit.read` and, for the column that its records hang on, `@by project_id`, gives null, without an error, where the viewer lacks the permission. Null says "not yours
  * to see", an empty list says "none". The policies of the listed table hold all the same.
  */
 import { inhibitOnNull } from "postgraphile/grafast";
@@ -22,6 +22,22 @@ function allowed(codec: PgCodec, alias: SQL, permission: string): SQL {
   if (codec.name === "projects")
     return sql`app_hidden.project_can(${alias}.id, ${alias}.organization_id, ${wanted})`;
   return sql`app_hidden.project_can(${alias}.project_id, ${alias}.organization_id, ${wanted})`;
+}
+
+/** The record again after a mutation, whose own statement does not see what it changed, such as a membership. */
+function afterMutation(build: GraphileBuild.Build, codec: PgCodec, $record: any): any {
+  if ($record.getClassStep().mode !== "mutation") return $record;
+  return build.pgTableResource(codec as any)!.get({ id: $record.get("id") } as any);
+}
+
+/** The column of the record that its list hangs on; inhibited, so that the list is null, without the permission. */
+function keyFor(codec: PgCodec, $record: any, column: string, permission: string) {
+  const { alias } = $record.getClassStep();
+  const $key = pgClassExpression(
+    $record,
+    TYPES.uuid,
+  )`case when ${allowed(codec, alias, permission)} then ${alias}.${sql.identifier(column)} end`;
+  return inhibitOnNull($key);
 }
 
 export const PermissionsPlugin: GraphileConfig.Plugin = {
@@ -46,25 +62,27 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
               ...field,
               type: build.graphql.getNullableType(field.type as any),
               plan: ($given: any) => {
-                // A mutation's own statement does not see what it changed, such as the creator's membership.
-                const $record =
-                  $given.getClassStep().mode === "mutation"
-                    ? (build.pgTableResource(pgCodec)!.get({ id: $given.get("id") } as any) as any)
-                    : $given;
+                const $record = afterMutation(build, pgCodec, $given);
                 const [remote] = relation.remoteAttributes;
                 const [local] = relation.localAttributes;
-                const alias = $record.getClassStep().alias;
-                const $key = pgClassExpression(
-                  $record,
-                  TYPES.uuid,
-                )`case when ${allowed(pgCodec, alias, permission)} then ${alias}.${sql.identifier(local)} end`;
-                return relation.remoteResource.find({ [remote]: inhibitOnNull($key) });
+                return relation.remoteResource.find({
+                  [remote]: keyFor(pgCodec, $record, local, permission),
+                });
               },
             };
           }
-          const permission = pgFieldResource?.parameters && pgFieldResource.extensions?.tags?.permission;
-          if (typeof permission !== "string") return field;
-          return field;
+          const { permission, by } = (pgFieldResource?.parameters && pgFieldResource.extensions?.tags) || {};
+          if (typeof permission !== "string" || typeof by !== "string") return field;
+          const table = build.pgTableResource(pgFieldResource.codec)!;
+          return {
+            ...field,
+            plan: ($given: any) => {
+              const $record = afterMutation(build, pgCodec, $given);
+              const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) } as any) as any;
+              $list.orderBy({ attribute: "id", direction: "DESC" });
+              return $list;
+            },
+          };
         },
       },
     },

@@ -1,10 +1,11 @@
 /**
  * `lead(id: ID!): Lead` for each record type. The id is resolved in the database, so that a slug, also a former one,
- * works where records have slugs; null when there is none or the viewer may not see it.
+ * works where records have slugs; null when there is none or the viewer may not see it. `@formerFinder publicProject` in
+ * the comment of a table keeps an old name of the field, deprecated.
  */
 import { TYPES } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
-import { camel } from "./codecs.ts";
+import { camel, tagTexts } from "./codecs.ts";
 import { recordTables } from "./tables.ts";
 
 declare global {
@@ -26,36 +27,40 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
         for (const resource of recordTables(build)) {
           const typeName = build.inflection.tableType(resource.codec);
           const fieldName = typeName[0]!.toLowerCase() + typeName.slice(1);
-          if (fields[fieldName]) continue;
           const table = resource.extensions!.pg!.name!;
           const hasSlug = Boolean(resource.codec.attributes.slug);
           const subject = camel(fieldName)
             .replace(/([A-Z])/g, " $1")
             .toLowerCase();
-          fields = build.extend(
-            fields,
-            {
-              [fieldName]: context.fieldWithHooks({ fieldName } as any, () => ({
-                type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as any,
-                description: `One record by ${hasSlug ? "id or slug" : "id"}: ${subject}. Null when there is none or the viewer may not see it.`,
-                args: {
-                  id: {
-                    description: hasSlug ? "The id, or a present or former slug." : "The id.",
-                    type: new GraphQLNonNull(GraphQLID),
+          const former = tagTexts(resource.extensions?.tags as any, "formerFinder");
+          for (const name of [fieldName, ...former]) {
+            if (fields[name]) continue;
+            fields = build.extend(
+              fields,
+              {
+                [name]: context.fieldWithHooks({ fieldName: name } as any, () => ({
+                  ...(name === fieldName ? {} : { deprecationReason: `Use \`${fieldName}\`.` }),
+                  type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as any,
+                  description: `One record by ${hasSlug ? "id or slug" : "id"}: ${subject}. Null when there is none or the viewer may not see it.`,
+                  args: {
+                    id: {
+                      description: hasSlug ? "The id, or a present or former slug." : "The id.",
+                      type: new GraphQLNonNull(GraphQLID),
+                    },
                   },
-                },
-                plan(_$root: unknown, fieldArgs: any) {
-                  const $select = resource.find() as any;
-                  const $id = $select.placeholder(fieldArgs.getRaw("id"), TYPES.text);
-                  $select.where(
-                    sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`,
-                  );
-                  return $select.setUnique(true).single();
-                },
-              })),
-            },
-            `RecordByIdPlugin: ${fieldName}`,
-          );
+                  plan(_$root: unknown, fieldArgs: any) {
+                    const $select = resource.find() as any;
+                    const $id = $select.placeholder(fieldArgs.getRaw("id"), TYPES.text);
+                    $select.where(
+                      sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`,
+                    );
+                    return $select.setUnique(true).single();
+                  },
+                })),
+              },
+              `RecordByIdPlugin: ${name}`,
+            );
+          }
         }
         return fields;
       },

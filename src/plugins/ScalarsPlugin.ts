@@ -102,7 +102,7 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
               if (base) build.setGraphQLTypeForPgCodec(codec, ["input", "output"], base);
               continue;
             }
-            if (!registered.has(name)) {
+            if (name !== "ID" && !registered.has(name)) {
               registered.add(name);
               build.registerScalarType(
                 name,

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { anonymous, pgSettings } from "../../src/auth/claims.ts";
+import { anonymous, pgSettings, signedInSettings } from "../../src/auth/claims.ts";
 import { createGate, GateFull } from "../../src/auth/gate.ts";
 
 const facts = { requestId: "r-1", ip: "192.0.2.1", channel: "API" };
@@ -29,6 +29,11 @@ test("every restriction of an access token reaches the database", () => {
     "plat.scopes": "lead.read,unit.*",
     transaction_read_only: "on",
   });
+});
+
+test("who signs in is free of the restrictions of the token that the request came with", () => {
+  const claims = { userId: "u", tokenId: "t", readOnly: true, organizationId: "o", scopes: ["lead.read"] };
+  expect(signedInSettings(pgSettings(claims, facts), "v")).toEqual({ ...known, "plat.user_id": "v" });
 });
 
 test("a list of no scopes is refused rather than read as no restriction", () => {

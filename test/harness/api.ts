@@ -1,5 +1,5 @@
 import { Agent, request } from "node:https";
-import pg from "pg";
+import { Pool } from "pg";
 import pino from "pino";
 import { generate } from "selfsigned";
 import { onStatement } from "../../src/database/statementEvents.ts";
@@ -16,6 +16,13 @@ export interface Answer {
   errors: { message: string; path?: (string | number)[]; extensions: Record<string, any> }[] | undefined;
 }
 
+export interface AskOptions {
+  /** Further headers of the request. */
+  headers?: Record<string, string>;
+  /** Gives the request up, whatever the server makes of it. */
+  signal?: AbortSignal;
+}
+
 /** Somebody who asks the API. */
 export interface Person {
   /** Their id; null for an anonymous visitor. */
@@ -23,7 +30,7 @@ export interface Person {
   email: string | null;
   token: string | null;
   /** Sends a document and gives the whole answer, errors included. */
-  ask(query: string, variables?: Record<string, unknown>): Promise<Answer>;
+  ask(query: string, variables?: Record<string, unknown>, options?: AskOptions): Promise<Answer>;
   /** Sends a document that has to succeed; throws with the errors otherwise. */
   get(query: string, variables?: Record<string, unknown>): Promise<any>;
   /** Sends a document that has to be refused; gives the extensions of its first error. */
@@ -37,7 +44,7 @@ export interface Api {
   url: string;
   database: TestDatabase;
   /** The owner's connection: no policy holds for it. */
-  owner: pg.Pool;
+  owner: Pool;
   anonymous: Person;
   /** Makes an account and signs in, over the API. */
   signUp(name: string): Promise<Person>;
@@ -74,17 +81,24 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
     key: certificate.private,
   });
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
+  const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${listening.port}/graphql`;
 
-  const send = (token: string | null, query: string, variables?: Record<string, unknown>): Promise<Answer> =>
+  const send = (
+    token: string | null,
+    query: string,
+    variables?: Record<string, unknown>,
+    { headers, signal }: AskOptions = {},
+  ): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const outgoing = request(
         url,
         {
           method: "POST",
           agent,
+          ...(signal ? { signal } : {}),
           headers: {
+            ...headers,
             "content-type": "application/json",
             ...(token ? { authorization: `Bearer ${token}` } : {}),
           },
@@ -110,7 +124,7 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
     });
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
-    const ask = (query: string, variables?: Record<string, unknown>) => send(token, query, variables);
+    const ask: Person["ask"] = (query, variables, options) => send(token, query, variables, options);
     return {
       id,
       email,

@@ -35,6 +35,13 @@ test("defaults that follow from other settings", () => {
   expect(loadConfig({ DATABASE_URL: url }).demo).toBe(false);
   expect(loadConfig({ DATABASE_URL: url, DEMO: "1" }).demo).toBe(true);
   expect(loadConfig({ NODE_ENV: "production" })).toMatchObject({ production: true, explorer: false });
+  expect(loadConfig({ MAIL_FROM: "Plat <a@b.example>" }).operatorEmail).toBe("a@b.example");
+  expect(
+    loadConfig({ OPERATOR_EMAIL: "Desk <d@b.example>", WEB_URL: "https://w.example/app/" }),
+  ).toMatchObject({
+    operatorEmail: "d@b.example",
+    webUrl: "https://w.example/app",
+  });
   expect(loadConfig({ BASE_URL: "https://plat.example.com/" }).baseUrl).toBe("https://plat.example.com");
   expect(loadConfig({ JWT_KEYS: `a:${secret}, b:${secret}x` }).jwtKeys).toEqual([
     { kid: "a", secret },

@@ -5,7 +5,7 @@ import { createPeople, refusal, type People } from "../harness/people.ts";
 
 let database: TestDatabase;
 let people: People;
-let ada: string, bob: string, mia: string, eve: string, new_: string;
+let ada: string, bob: string, mia: string, eve: string, nia: string;
 let homes: string;
 
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
   bob = await people.person("Bob");
   mia = await people.person("Mia");
   eve = await people.person("Eve");
-  new_ = await people.person("New");
+  nia = await people.person("Nia");
   homes = await people.organization("Homes", { [ada]: "OWNER", [bob]: "ADMIN", [mia]: "MEMBER" });
   await people.organization("Other", { [eve]: "OWNER" });
 });
@@ -94,7 +94,7 @@ test("an address with a pending invitation gets it again, with a new token, also
   const second = await invited("Again@example.com", "ADMIN");
   expect(second).toMatchObject({ id: first.id, send_count: 2, role: "ADMIN" });
   expect(await tokenOf(first)).toBeUndefined();
-  expect(await refusal(people.as(new_, accept, [token]))).toMatchObject(unusable);
+  expect(await refusal(people.as(nia, accept, [token]))).toMatchObject(unusable);
 
   const both = await Promise.all([invited("both@example.com"), invited("both@example.com")]);
   expect(both[0]!.id).toBe(both[1]!.id);
@@ -117,31 +117,28 @@ test("the token is kept as a hash only and stands in no job", async () => {
 });
 
 test("only the invited address accepts, and only once", async () => {
-  const made = await invited("new@example.com", "ADMIN");
+  const made = await invited("nia@example.com", "ADMIN");
   const token = await tokenOf(made);
   expect(await refusal(people.as(null, accept, [token]))).toMatchObject({ code: "UNAUTHENTICATED" });
   expect(await refusal(people.as(eve, accept, [token]))).toMatchObject({ code: "FORBIDDEN" });
-  expect(await refusal(people.as(new_, accept, [token], { scopes: "lead.read" }))).toMatchObject({
+  expect(await refusal(people.as(nia, accept, [token], { scopes: "lead.read" }))).toMatchObject({
     code: "FORBIDDEN",
   });
-  const tries = await Promise.allSettled([
-    people.as(new_, accept, [token]),
-    people.as(new_, accept, [token]),
-  ]);
+  const tries = await Promise.allSettled([people.as(nia, accept, [token]), people.as(nia, accept, [token])]);
   expect(tries.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   expect(tries.find(({ status }) => status === "fulfilled")).toMatchObject({
-    value: [{ organization_id: homes, user_id: new_, role: "ADMIN" }],
+    value: [{ organization_id: homes, user_id: nia, role: "ADMIN" }],
   });
-  expect(await refusal(people.as(new_, accept, [token]))).toMatchObject(unusable);
+  expect(await refusal(people.as(nia, accept, [token]))).toMatchObject(unusable);
   const [after] = await people.as(
     ada,
     "select i.*, app_public.organization_invites_status(i) as now from app_public.organization_invites i where id = $1",
     [made.id],
   );
-  expect(after).toMatchObject({ now: "ACCEPTED", accepted_by_id: new_, accepted_at: expect.any(Date) });
+  expect(after).toMatchObject({ now: "ACCEPTED", accepted_by_id: nia, accepted_at: expect.any(Date) });
   const { rows } = await people.owner.query(
     "select u.email_verified_at, m.invited_by_id from app_public.users u join app_public.organization_user_connections m on m.user_id = u.id where u.id = $1",
-    [new_],
+    [nia],
   );
   expect(rows).toEqual([{ email_verified_at: expect.any(Date), invited_by_id: ada }]);
 });

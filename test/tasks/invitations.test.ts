@@ -138,6 +138,20 @@ test("a mailbox that does not exist is noted and not tried again", async () => {
   await server.close();
 });
 
+test("notes of mails go after 90 days", async () => {
+  await people.owner.query("update app_private.mail_deliveries set at = now() - interval '91 days'");
+  await invite("fresh@example.com");
+  await run();
+  await outbox.take();
+  const old = () =>
+    people.owner.query("select from app_private.mail_deliveries where at < now() - interval '90 days'");
+  const before = (await old()).rowCount!;
+  await invite("fresher@example.com");
+  await run();
+  await outbox.take();
+  expect((await old()).rowCount).toBe(Math.max(0, before - 3));
+});
+
 test("a payload that is none fails the job and sends nothing", async () => {
   await people.owner.query("select app_private.add_job('organization_invite__created', '{\"id\": \"x\"}')");
   await run();

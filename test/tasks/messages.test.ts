@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { MailDeferred, type MailProvider } from "../../src/providers/mail/index.ts";
+import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";
+import { answer, startSmtpServer } from "./smtp.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
 
 let database: TestDatabase;
@@ -65,14 +66,19 @@ test("a try after a failure reaches those only who were not reached", async () =
   await people.as(mia, "select app_public.contact_organization($1, 'Vi', 'vi@example.com', 'Again')", [
     homes,
   ]);
-  await run({
-    async send(message) {
-      if (message.to === "ada@example.com") throw new MailDeferred("later");
-      return outbox.provider.send(message);
-    },
-    close: async () => {},
+  const server = await startSmtpServer({
+    onRcptTo: ({ address }, _session, done) =>
+      done(address === "ada@example.com" ? answer(452, "full") : null),
   });
-  expect(await recipients()).toEqual(["bob@example.com"]);
+  const mail = createMailProvider({
+    smtpUrl: `smtp://127.0.0.1:${server.port}`,
+    dataDir: "",
+    from: "plat@plat.example",
+  });
+  await run(mail);
+  expect(server.mails.map(({ to }) => to)).toEqual([["bob@example.com"]]);
+  await mail.close();
+  await server.close();
   await people.owner.query(
     "select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), run_at => now())",
   );

@@ -1,3 +1,5 @@
+import { buffer } from "node:stream/consumers";
+import { callbackify } from "node:util";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import PostalMime, { type Email } from "postal-mime";
 
@@ -17,21 +19,17 @@ export async function startSmtpServer(options: SMTPServerOptions = {}): Promise<
     // No resolver is asked for the client's name.
     disableReverseLookup: true,
     onData(stream, session, done) {
-      const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("end", () => {
-        const raw = Buffer.concat(chunks);
-        PostalMime.parse(raw).then((email) => {
-          mails.push({
-            email,
-            raw: raw.toString(),
-            to: session.envelope.rcptTo.map(({ address }) => address),
-            user: session.user as string | undefined,
-            encrypted: session.secure,
-          });
-          done();
-        }, done);
-      });
+      const receive = async () => {
+        const raw = await buffer(stream);
+        mails.push({
+          email: await PostalMime.parse(raw),
+          raw: raw.toString(),
+          to: session.envelope.rcptTo.map(({ address }) => address),
+          user: session.user as string | undefined,
+          encrypted: session.secure,
+        });
+      };
+      callbackify(receive)(done);
     },
     ...options,
   });

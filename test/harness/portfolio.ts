@@ -1,0 +1,101 @@
+import type { Person } from "./api.ts";
+import { affiliate, join, startWorld, type World } from "./world.ts";
+
+/** A record of the set-up. */
+export interface Known {
+  id: string;
+}
+
+/** The world with everybody who has a part in its projects, and leads of several people in them. */
+export interface Portfolio extends World {
+  /** A second MEMBER of Harbour Homes. */
+  mia: Person;
+  /** MEMBER of Seller Sisters, affiliated with `project` as SELLER. */
+  sam: Person;
+  /** MEMBER of Brick Builders, affiliated with `project` as BUILDER. */
+  bob: Person;
+  sisters: { id: string; slug: string };
+  brick: { id: string; slug: string };
+  /** A project of Harbour Homes whose members see their own leads only. */
+  quiet: { id: string; slug: string };
+  /** A public project of Harbour Homes. */
+  park: { id: string; slug: string };
+  /** A private project of Summit Sales, with a lead. */
+  peak: { id: string; slug: string };
+  leads: {
+    /** In `project`, assigned to nobody. */
+    open: Known;
+    /** In `project`, assigned to sam. */
+    sams: Known;
+    /** In `quiet`, assigned to max. */
+    maxs: Known;
+    /** In `quiet`, assigned to mia. */
+    mias: Known;
+    /** In `peak`, of another organization. */
+    foreign: Known;
+  };
+}
+
+/** Makes a project over the API and gives its id and slug. */
+export async function createProject(
+  person: Person,
+  input: Record<string, unknown>,
+): Promise<{ id: string; slug: string }> {
+  const data = await person.get(
+    `mutation ($input: CreateProjectInput!) { createProject(input: $input) { id slug } }`,
+    { input: { status: "SELLING", currency: "CAD", ...input } },
+  );
+  return data.createProject;
+}
+
+/** Makes a lead over the API and gives its id. */
+export async function createLead(person: Person, input: Record<string, unknown>): Promise<Known> {
+  const data = await person.get(`mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`, {
+    input,
+  });
+  return data.createLead;
+}
+
+/** An organization of somebody else's that `person` is a MEMBER of, affiliated with the project. */
+async function partner(world: World, person: Person, name: string, role: string) {
+  const founder = await world.signUp(`${name} Founder`);
+  const { createOrganization: organization } = await founder.get(
+    `mutation ($name: String!) { createOrganization(input: { name: $name }) { id slug } }`,
+    { name },
+  );
+  await join(world, organization.id, person, "MEMBER");
+  await affiliate(world, world.project, organization, role);
+  return organization as { id: string; slug: string };
+}
+
+export async function startPortfolio(): Promise<Portfolio> {
+  const world = await startWorld();
+  const [mia, sam, bob] = (await Promise.all(
+    ["Mia Member", "Sam Seller", "Bob Builder"].map(world.signUp),
+  )) as [Person, Person, Person];
+  await join(world, world.harbour.id, mia, "MEMBER");
+  const sisters = await partner(world, sam, "Seller Sisters", "SELLER");
+  const brick = await partner(world, bob, "Brick Builders", "BUILDER");
+  const { owen, olga, max, harbour, summit, project } = world;
+  const quiet = await createProject(owen, {
+    organizationId: harbour.id,
+    title: "Quiet Quay",
+    leadAssignment: "PRIVATE",
+  });
+  const park = await createProject(owen, {
+    organizationId: harbour.id,
+    title: "Public Park",
+    visibility: "PUBLIC",
+    metadata: { margin: 12 },
+    address: { locality: "Hamilton", country: "CA" },
+  });
+  const peak = await createProject(olga, { organizationId: summit.id, title: "Summit Peak" });
+  const leads = {
+    open: await createLead(owen, { projectId: project.id, name: "Open Ollie", email: "open@example.com" }),
+    sams: await createLead(sam, { projectId: project.id, name: "Sams Sally", email: "sams@example.com" }),
+    maxs: await createLead(max, { projectId: quiet.id, name: "Maxs Molly", email: "maxs@example.com" }),
+    mias: await createLead(mia, { projectId: quiet.id, name: "Mias Manny", email: "mias@example.com" }),
+    foreign: await createLead(olga, { projectId: peak.id, name: "Foreign Fay", email: "fay@example.com" }),
+  };
+  return { ...world, mia, sam, bob, sisters, brick, quiet, park, peak, leads };
+}
