@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
+--! Hash: sha1:1e6efd5c9583ffea8c7d1e84dc52fda58b9e80e7
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -9,6 +9,7 @@ create extension if not exists pg_trgm;
 create extension if not exists unaccent;
 create extension if not exists pgcrypto;
 create extension if not exists btree_gist;
+create extension if not exists btree_gin;
 
 create schema app_public;  -- what GraphQL shows
 create schema app_hidden;  -- used by it, not shown

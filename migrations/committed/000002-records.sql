@@ -1,5 +1,5 @@
---! Previous: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
---! Hash: sha1:cc4c709a1ddf0b22e3fa3abe735940f537923e4c
+--! Previous: sha1:1e6efd5c9583ffea8c7d1e84dc52fda58b9e80e7
+--! Hash: sha1:3a714e60383a7a427587dd66cf4be9c76a200eaa
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements

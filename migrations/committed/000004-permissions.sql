@@ -1,5 +1,5 @@
---! Previous: sha1:77956ab3e80274602ca6b9e6357997022266fa18
---! Hash: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
+--! Previous: sha1:2329e0848d5e0e29d0aece84cedb980459d5961d
+--! Hash: sha1:5608cab406837b895302825ccfa7492c98dcf192
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

@@ -1,5 +1,5 @@
---! Previous: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
---! Hash: sha1:d583daf1d874613c11226440b215ca2f9ef98099
+--! Previous: sha1:5608cab406837b895302825ccfa7492c98dcf192
+--! Hash: sha1:1e962e6aa362065b6b28cec200afecfde203e040
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

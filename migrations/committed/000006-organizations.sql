@@ -1,5 +1,5 @@
---! Previous: sha1:d583daf1d874613c11226440b215ca2f9ef98099
---! Hash: sha1:9d007e331f8bccc351c0758e0b113548751005f7
+--! Previous: sha1:1e962e6aa362065b6b28cec200afecfde203e040
+--! Hash: sha1:36458471559f5448f7ccc334a1fd4f334d1c3dc9
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:9d007e331f8bccc351c0758e0b113548751005f7
---! Hash: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
+--! Previous: sha1:36458471559f5448f7ccc334a1fd4f334d1c3dc9
+--! Hash: sha1:3a65f6425c94aef869cf681a71245e63f8f80056
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

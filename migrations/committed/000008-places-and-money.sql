@@ -1,5 +1,5 @@
---! Previous: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
---! Hash: sha1:e1b17729fbc890b8257a5abe3175475edc031155
+--! Previous: sha1:3a65f6425c94aef869cf681a71245e63f8f80056
+--! Hash: sha1:b7928d6cde8e534a1d5a78ee4cc5ab80f2c31cb3
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

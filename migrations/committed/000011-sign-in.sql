@@ -1,5 +1,5 @@
---! Previous: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
---! Hash: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
+--! Previous: sha1:6f4adc3ca9f800b6800b29d758afb0a77a377c4d
+--! Hash: sha1:f998c108b6e6e85504f7546b3c297992f6f233e9
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

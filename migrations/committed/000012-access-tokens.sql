@@ -1,5 +1,5 @@
---! Previous: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
---! Hash: sha1:8ff037f4d712ce93abac4f216225890039bfafee
+--! Previous: sha1:f998c108b6e6e85504f7546b3c297992f6f233e9
+--! Hash: sha1:6f5fadf69b5e97f1eb402821edf8b7dce007d1f4
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:8ff037f4d712ce93abac4f216225890039bfafee
---! Hash: sha1:dd7f678dbb49aad8909163ee79fd65a4542f82f4
+--! Previous: sha1:6f5fadf69b5e97f1eb402821edf8b7dce007d1f4
+--! Hash: sha1:358fed51d911681bc449584c58c455270f8a7e46
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

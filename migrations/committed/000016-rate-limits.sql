@@ -1,5 +1,5 @@
---! Previous: sha1:a8138f0881c02817d6a5e88310a946f1cf2c9230
---! Hash: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
+--! Previous: sha1:8697960add3b4ba73dcb7834639e3a61524d17d2
+--! Hash: sha1:e98d583eb84942cdd7dcd3fac2950cbd7b35b22a
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

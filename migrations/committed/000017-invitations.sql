@@ -1,5 +1,5 @@
---! Previous: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
---! Hash: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
+--! Previous: sha1:e98d583eb84942cdd7dcd3fac2950cbd7b35b22a
+--! Hash: sha1:99e23950bf49a824d5b4a8ebdda8a0991f287107
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
---! Hash: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
+--! Previous: sha1:99e23950bf49a824d5b4a8ebdda8a0991f287107
+--! Hash: sha1:849ffe8f2402215ca79461a3aba6840fe80ef2e8
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
---! Hash: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
+--! Previous: sha1:849ffe8f2402215ca79461a3aba6840fe80ef2e8
+--! Hash: sha1:9912cf480ae4826b84a55f8187421ff30a1c71b3
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

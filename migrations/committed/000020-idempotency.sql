@@ -1,5 +1,5 @@
---! Previous: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
---! Hash: sha1:68313a6e1efd65c255897171b41db08f7dc13c66
+--! Previous: sha1:9912cf480ae4826b84a55f8187421ff30a1c71b3
+--! Hash: sha1:afc70aea58816d9ba53002eef3360a49d721dd17
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:68313a6e1efd65c255897171b41db08f7dc13c66
---! Hash: sha1:12b8878cc63445c02d1dfb363f258f1cc605c288
+--! Previous: sha1:afc70aea58816d9ba53002eef3360a49d721dd17
+--! Hash: sha1:6d802919684f0cdad09ccfe753b011f38e3000c3
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:12b8878cc63445c02d1dfb363f258f1cc605c288
---! Hash: sha1:60443a035241a3789b1f5397d8e511cc2668617b
+--! Previous: sha1:6d802919684f0cdad09ccfe753b011f38e3000c3
+--! Hash: sha1:d7e65b9e9a3255f60bdb1e1b200dea6f07d20229
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
