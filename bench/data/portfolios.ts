@@ -29,7 +29,9 @@ export async function loadPortfolios(
   portfolios: readonly Portfolio[],
 ): Promise<Map<string, string>> {
   const ids = new Map<string, string>();
-  await client.query("set session_replication_role = replica; set synchronous_commit = off; set work_mem = '256MB'");
+  await client.query(
+    "set session_replication_role = replica; set synchronous_commit = off; set work_mem = '256MB'",
+  );
   await client.query("set maintenance_work_mem = '512MB'");
   await withoutIndexes(client, ["app_public.leads", "app_public.events"], async () => {
     for (const portfolio of portfolios) ids.set(portfolio.name, await load(client, portfolio));
@@ -46,7 +48,9 @@ async function load(client: Client, portfolio: Portfolio): Promise<string> {
   const one = async (text: string, values: unknown[]): Promise<string> =>
     (await client.query<{ id: string }>(text, values)).rows[0]!.id;
   const organization = (title: string) =>
-    one("insert into app_public.organizations (name, slug) values ($1::text, $1::text) returning id", [title]);
+    one("insert into app_public.organizations (name, slug) values ($1::text, $1::text) returning id", [
+      title,
+    ]);
   const join = (organizationId: string, user: string, role: string) =>
     client.query(
       "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, $3)",
