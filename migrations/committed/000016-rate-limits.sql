@@ -1,5 +1,5 @@
---! Previous: sha1:f283f8cf0cc5c04b3797d923f40011fdb291265b
---! Hash: sha1:ddde3edd7eadeb3192370eece6e5d29ac2ea696e
+--! Previous: sha1:dc57ba6afb22e23021e8d192c4b16adf03595de1
+--! Hash: sha1:2e4b6e1ff97f3464664459c0b30d07d34bc4704c
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

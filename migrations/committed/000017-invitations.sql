@@ -1,5 +1,5 @@
---! Previous: sha1:ddde3edd7eadeb3192370eece6e5d29ac2ea696e
---! Hash: sha1:c60f70e512f30b30225b53d5f18941ac0bf7c16c
+--! Previous: sha1:2e4b6e1ff97f3464664459c0b30d07d34bc4704c
+--! Hash: sha1:53c4a838e958baa95329c6825294a8fb89139ad1
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:c60f70e512f30b30225b53d5f18941ac0bf7c16c
---! Hash: sha1:3e92204c2406624f698cbd2384dc3e2f76e814bb
+--! Previous: sha1:53c4a838e958baa95329c6825294a8fb89139ad1
+--! Hash: sha1:999539275604dfc0e2eb56e619d472334442e2a0
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

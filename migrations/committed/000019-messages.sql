@@ -1,5 +1,5 @@
---! Previous: sha1:3e92204c2406624f698cbd2384dc3e2f76e814bb
---! Hash: sha1:f1a3faa28d4676a3b79484e11fb0ff8229553d12
+--! Previous: sha1:999539275604dfc0e2eb56e619d472334442e2a0
+--! Hash: sha1:3d72853b289498b775ea175eb73b6e78cc40bab3
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:f1a3faa28d4676a3b79484e11fb0ff8229553d12
---! Hash: sha1:04973d7d9ba57d76729d58af7027e7845b49c343
+--! Previous: sha1:3d72853b289498b775ea175eb73b6e78cc40bab3
+--! Hash: sha1:16dab8153ee8a57f5f0216d2e1fe6eb3b880c268
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

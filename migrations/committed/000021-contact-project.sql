@@ -1,5 +1,5 @@
---! Previous: sha1:04973d7d9ba57d76729d58af7027e7845b49c343
---! Hash: sha1:fbefe9c7cb822e83b58d8806e47569646e093919
+--! Previous: sha1:16dab8153ee8a57f5f0216d2e1fe6eb3b880c268
+--! Hash: sha1:ce4f665898ee8cad0345f68870437d6d97c1c773
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:fbefe9c7cb822e83b58d8806e47569646e093919
---! Hash: sha1:e372466d78168fd225e31597638c808ae7ad410b
+--! Previous: sha1:ce4f665898ee8cad0345f68870437d6d97c1c773
+--! Hash: sha1:d901623fd6ff0b98823fff1e0e3c0dc2f5a1e584
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
