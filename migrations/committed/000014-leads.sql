@@ -1,5 +1,5 @@
 --! Previous: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
---! Hash: sha1:847dc5683a3729be81fffd52dd261912d59415c3
+--! Hash: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -157,7 +157,7 @@ create index leads_project on app_public.leads (project_id, registered_at desc, 
 create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc) where deleted_at is null;
 create index leads_assignee on app_public.leads (assignee_id, project_id, registered_at desc, id desc) where deleted_at is null;
 create index leads_email on app_public.leads (email) where deleted_at is null and email is not null;
-create index leads_phone on app_public.leads (reverse(phone) text_pattern_ops) where deleted_at is null and phone is not null;
+create index leads_phone on app_public.leads (reverse(phone) text_pattern_ops) where phone is not null;
 create index leads_source on app_public.leads (source_id) where deleted_at is null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
 create index leads_agent on app_public.leads (agent_id, registered_at desc, id desc) where deleted_at is null;

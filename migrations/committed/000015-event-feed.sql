@@ -1,5 +1,5 @@
---! Previous: sha1:847dc5683a3729be81fffd52dd261912d59415c3
---! Hash: sha1:dc57ba6afb22e23021e8d192c4b16adf03595de1
+--! Previous: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
+--! Hash: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:dc57ba6afb22e23021e8d192c4b16adf03595de1
---! Hash: sha1:2e4b6e1ff97f3464664459c0b30d07d34bc4704c
+--! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
+--! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:2e4b6e1ff97f3464664459c0b30d07d34bc4704c
---! Hash: sha1:53c4a838e958baa95329c6825294a8fb89139ad1
+--! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

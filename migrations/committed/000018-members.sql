@@ -1,5 +1,5 @@
---! Previous: sha1:53c4a838e958baa95329c6825294a8fb89139ad1
---! Hash: sha1:999539275604dfc0e2eb56e619d472334442e2a0
+--! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

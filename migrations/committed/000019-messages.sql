@@ -1,5 +1,5 @@
---! Previous: sha1:999539275604dfc0e2eb56e619d472334442e2a0
---! Hash: sha1:3d72853b289498b775ea175eb73b6e78cc40bab3
+--! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

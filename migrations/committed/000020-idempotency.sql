@@ -1,5 +1,5 @@
---! Previous: sha1:3d72853b289498b775ea175eb73b6e78cc40bab3
---! Hash: sha1:16dab8153ee8a57f5f0216d2e1fe6eb3b880c268
+--! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

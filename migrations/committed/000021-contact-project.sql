@@ -1,5 +1,5 @@
---! Previous: sha1:16dab8153ee8a57f5f0216d2e1fe6eb3b880c268
---! Hash: sha1:ce4f665898ee8cad0345f68870437d6d97c1c773
+--! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

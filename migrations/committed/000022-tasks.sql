@@ -1,5 +1,5 @@
---! Previous: sha1:ce4f665898ee8cad0345f68870437d6d97c1c773
---! Hash: sha1:d901623fd6ff0b98823fff1e0e3c0dc2f5a1e584
+--! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
