@@ -15,12 +15,14 @@ import { claimsOf, requestState } from "./http/requestState.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
+import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
+import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
@@ -54,7 +56,9 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       BehaviorsPlugin,
       ScalarsPlugin,
       LoginTokenPlugin,
+      GroupingPlugin,
       ListsPlugin,
+      PortfolioConnectionsPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,

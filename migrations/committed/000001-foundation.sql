@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ccf98f495ad94a914ebc6bf789a0269892d402b9
+--! Hash: sha1:e3e24fcac244b1b27ea15a50b382ee82722605ad
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -9,6 +9,7 @@ create extension if not exists pg_trgm;
 create extension if not exists unaccent;
 create extension if not exists pgcrypto;
 create extension if not exists btree_gist;
+create extension if not exists btree_gin;
 
 create schema app_public;  -- what GraphQL shows
 create schema app_hidden;  -- used by it, not shown

@@ -1,5 +1,5 @@
---! Previous: sha1:ccf98f495ad94a914ebc6bf789a0269892d402b9
---! Hash: sha1:47cf35a9676aba36b08974705232b4255bc78920
+--! Previous: sha1:e3e24fcac244b1b27ea15a50b382ee82722605ad
+--! Hash: sha1:dad743272e9f3252ace8d31bd12c776f8bac95c3
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements

@@ -1,5 +1,5 @@
---! Previous: sha1:22bc3fbe7abc2d1ffedee7d78ccaff3efaad79b0
---! Hash: sha1:f317c22fb82e0384403ad975cd6fad659c4c88b2
+--! Previous: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
+--! Hash: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

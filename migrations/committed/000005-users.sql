@@ -1,5 +1,5 @@
---! Previous: sha1:f317c22fb82e0384403ad975cd6fad659c4c88b2
---! Hash: sha1:ec37a2286aa6786e33061d579214cdc73e85777d
+--! Previous: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
+--! Hash: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

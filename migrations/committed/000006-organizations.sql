@@ -1,5 +1,5 @@
---! Previous: sha1:ec37a2286aa6786e33061d579214cdc73e85777d
---! Hash: sha1:16dae5b9bfe25a9ed5cebc49657186189e72ace3
+--! Previous: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
+--! Hash: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:16dae5b9bfe25a9ed5cebc49657186189e72ace3
---! Hash: sha1:c3c243950c054ea6de9817002262777266a7df0c
+--! Previous: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
+--! Hash: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

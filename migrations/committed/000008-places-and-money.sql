@@ -1,5 +1,5 @@
---! Previous: sha1:c3c243950c054ea6de9817002262777266a7df0c
---! Hash: sha1:6ca74fe69e6e56db2b8911795d8d04c71f4a0b23
+--! Previous: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
+--! Hash: sha1:c1018748751f43532452717edbf786366f72b928
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

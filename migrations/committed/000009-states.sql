@@ -1,5 +1,5 @@
---! Previous: sha1:6ca74fe69e6e56db2b8911795d8d04c71f4a0b23
---! Hash: sha1:6e30c065982ce22ee2e22f7e59993c8076d2f4d2
+--! Previous: sha1:c1018748751f43532452717edbf786366f72b928
+--! Hash: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -67,8 +67,12 @@ begin
     end if;
     state_before := old.status;
   end if;
-  select * into step from app_hidden.transitions t
-    where t.subject = tg_argv[0] and t.from_state is not distinct from state_before and t.to_state = new.status;
+  -- Not "is not distinct from", which reaches no index.
+  if state_before is null then
+    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
+  else
+    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
+  end if;
   if step is null or (step.by_service and not coalesce(app_hidden.is_service(), false)) then
     perform app_hidden.fail('INVALID_TRANSITION',
       case when tg_op = 'INSERT' then format('A %s cannot begin as %s.', replace(subject, '_', ' '), new.status)
@@ -83,18 +87,18 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission), jsonb_build_object('permission', step.permission));
   end if;
   for requirement in
-    select * from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
+    select r.column_name, r.message from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
   loop
     if to_jsonb(new) ->> requirement.column_name is null then
       perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
     end if;
   end loop;
-  if to_jsonb(new) ? 'status_changed_at' then
+  if tg_argv[1]::boolean then
     new.status_changed_at := now();
   end if;
   return new;
 end $$;
-comment on function app_private.tg__state() is 'Refuses steps that app_hidden.transitions does not list; the argument is the subject.';
+comment on function app_private.tg__state() is 'Refuses steps that app_hidden.transitions does not list; the arguments are the subject and whether the table has status_changed_at.';
 
 create function app_private.make_state_machine(table_name text, subject text, steps text[], initial text[], requirements text[] default '{}') returns void
 language plpgsql volatile as $$
@@ -106,8 +110,9 @@ begin
     on conflict do nothing;
   insert into app_hidden.transition_requirements (subject, to_state, column_name, message)
     select subject, requirements[i][1], requirements[i][2], requirements[i][3] from generate_subscripts(requirements, 1) i;
-  execute format('create trigger _300_state before insert or update on app_public.%I for each row execute function app_private.tg__state(%L)',
-    table_name, subject);
+  execute format('create trigger _300_state before insert or update on app_public.%I for each row execute function app_private.tg__state(%L, %L)',
+    table_name, subject, exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', table_name)::regclass and a.attname = 'status_changed_at' and not a.attisdropped));
 end $$;
 comment on function app_private.make_state_machine(text, text, text[], text[], text[]) is
   'Gives a table with a status its machine: steps are {from, to, hand|service, permission}, requirements are {to, column, message}.';

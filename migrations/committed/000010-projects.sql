@@ -1,5 +1,5 @@
---! Previous: sha1:6e30c065982ce22ee2e22f7e59993c8076d2f4d2
---! Hash: sha1:7cb3981154e9efd179cbd4a46fc12ddf67ac6048
+--! Previous: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
+--! Hash: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -201,17 +201,24 @@ comment on function app_private.tg__refuse_archived() is 'Refuses writes of rows
 
 create function app_private.tg__project_organization() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  is_archived boolean;
 begin
-  select p.organization_id into new.organization_id from app_public.projects p where p.id = new.project_id;
+  select p.organization_id, p.archived_at is not null into new.organization_id, is_archived
+    from app_public.projects p where p.id = new.project_id;
+  if is_archived then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
   return new;
 end $$;
-comment on function app_private.tg__project_organization() is 'The organization of a row is that of its project.';
+comment on function app_private.tg__project_organization() is
+  'The organization of a new row is that of its project, which must not be archived: both in one look-up.';
 
 create function app_private.make_project_record(table_name text, subject text, write_permission text) returns void
 language plpgsql volatile as $$
 begin
   execute format('create trigger _050_organization before insert on app_public.%I for each row execute function app_private.tg__project_organization()', table_name);
-  execute format('create trigger _060_refuse_archived before insert or update or delete on app_public.%I for each row execute function app_private.tg__refuse_archived()', table_name);
+  execute format('create trigger _060_refuse_archived before update or delete on app_public.%I for each row execute function app_private.tg__refuse_archived()', table_name);
   perform app_private.make_record(table_name, subject, write_permission);
 end $$;
 comment on function app_private.make_project_record(text, text, text) is

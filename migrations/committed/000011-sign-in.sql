@@ -1,5 +1,5 @@
---! Previous: sha1:7cb3981154e9efd179cbd4a46fc12ddf67ac6048
---! Hash: sha1:e6303169a7061df4f065c94e7024938642da2e21
+--! Previous: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
+--! Hash: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

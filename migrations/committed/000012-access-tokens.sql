@@ -1,5 +1,5 @@
---! Previous: sha1:e6303169a7061df4f065c94e7024938642da2e21
---! Hash: sha1:a934f8af1983c9736272520f67f43ac53958d075
+--! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
+--! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:a934f8af1983c9736272520f67f43ac53958d075
---! Hash: sha1:bb2aa78a16778bc50dfe5050a8a6f855c07ecb09
+--! Previous: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Hash: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:9c5d7410da99d5358a2ed285a94d450c10fde9eb
---! Hash: sha1:ca1d032ba7c4fe8f21d9e78106b69ebdbfdeb455
+--! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
+--! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:ca1d032ba7c4fe8f21d9e78106b69ebdbfdeb455
---! Hash: sha1:6e595baf8395d7abd7c698d57362c8f1bbabb4dd
+--! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

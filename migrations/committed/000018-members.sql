@@ -1,5 +1,5 @@
---! Previous: sha1:6e595baf8395d7abd7c698d57362c8f1bbabb4dd
---! Hash: sha1:abd718cb2b8a322d8eaf626b6e9d9423c2f96e01
+--! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:abd718cb2b8a322d8eaf626b6e9d9423c2f96e01
---! Hash: sha1:1fdfb8e1c4e0c4e44435c137f3bc2fe7cc751aef
+--! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

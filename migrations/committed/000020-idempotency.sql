@@ -1,5 +1,5 @@
---! Previous: sha1:1fdfb8e1c4e0c4e44435c137f3bc2fe7cc751aef
---! Hash: sha1:4b8667346baf098f6686c5ef56eb6b8cae4c38ff
+--! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

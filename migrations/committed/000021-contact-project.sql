@@ -1,5 +1,5 @@
---! Previous: sha1:4b8667346baf098f6686c5ef56eb6b8cae4c38ff
---! Hash: sha1:1a5ffea00a5cc05c602f555e567cf3918c1d12b7
+--! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

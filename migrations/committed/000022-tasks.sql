@@ -1,5 +1,5 @@
---! Previous: sha1:1a5ffea00a5cc05c602f555e567cf3918c1d12b7
---! Hash: sha1:7f33c867956ebf3fc20c462e5d7cdf163418fdac
+--! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -39,6 +39,7 @@ export async function affiliate(
   );
 }
 
+/** @param from a database with more than the migrated chapters; a fresh one when absent. */
 export async function startWorld(from?: TestDatabase): Promise<World> {
   const api = await startApi(from);
   const [owen, ada, max, olga] = await Promise.all(

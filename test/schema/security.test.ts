@@ -202,6 +202,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_hidden.deleted_records",
     "app_hidden.keep_answer",
     "app_hidden.known_scope",
+    "app_hidden.leads_with_phone",
     "app_hidden.matching_leads",
     "app_hidden.viewer_organizations",
     "app_hidden.viewer_own_projects",
