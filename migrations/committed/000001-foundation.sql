@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
+--! Hash: sha1:8c291ef3f63780ced4bd90208151245c54c71184
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -222,11 +222,11 @@ comment on domain app_public.time_zone is 'A time zone of the IANA database, suc
 comment on constraint time_zone_known on domain app_public.time_zone is 'This time zone is unknown; give a name of the IANA database, such as America/Toronto.';
 
 create type app_public.address as (
-  thoroughfare text,
-  premise text,
-  locality text,
-  administrative_area text,
-  postal_code text,
+  thoroughfare app_public.short_text,
+  premise app_public.short_text,
+  locality app_public.short_text,
+  administrative_area app_public.short_text,
+  postal_code app_public.short_text,
   country app_public.country_code,
   latitude double precision,
   longitude double precision

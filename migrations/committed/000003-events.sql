@@ -1,5 +1,5 @@
---! Previous: sha1:cc4c709a1ddf0b22e3fa3abe735940f537923e4c
---! Hash: sha1:77956ab3e80274602ca6b9e6357997022266fa18
+--! Previous: sha1:58e460e862f945f285f09b055f6ddec7278cfb36
+--! Hash: sha1:da115ec6b6c5f3927b9b6a7f11c3854e566a6a2e
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

@@ -1,5 +1,5 @@
---! Previous: sha1:77956ab3e80274602ca6b9e6357997022266fa18
---! Hash: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
+--! Previous: sha1:da115ec6b6c5f3927b9b6a7f11c3854e566a6a2e
+--! Hash: sha1:aa39415d5e9af8f0a06f54e397ee5227bcf994cd
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

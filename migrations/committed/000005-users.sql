@@ -1,5 +1,5 @@
---! Previous: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
---! Hash: sha1:d583daf1d874613c11226440b215ca2f9ef98099
+--! Previous: sha1:aa39415d5e9af8f0a06f54e397ee5227bcf994cd
+--! Hash: sha1:bd8dcbaf1a9a0c3c774bad027a40d8e106006ee5
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

@@ -1,5 +1,5 @@
---! Previous: sha1:d583daf1d874613c11226440b215ca2f9ef98099
---! Hash: sha1:9d007e331f8bccc351c0758e0b113548751005f7
+--! Previous: sha1:bd8dcbaf1a9a0c3c774bad027a40d8e106006ee5
+--! Hash: sha1:ae5ad8dcd476fd9ca8a3895ac062a38bed4a8c46
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:9d007e331f8bccc351c0758e0b113548751005f7
---! Hash: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
+--! Previous: sha1:ae5ad8dcd476fd9ca8a3895ac062a38bed4a8c46
+--! Hash: sha1:c7b4e320be87a78e5ae93f8ef37e2d93d3cefec9
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

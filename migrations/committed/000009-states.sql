@@ -1,5 +1,5 @@
---! Previous: sha1:31f86029e241b0eaa5ce3e8987ee5793c139ab12
---! Hash: sha1:7ed32d427abf8bad87ff0a262006583b94d2d2ad
+--! Previous: sha1:cc2b4489d25662794acb43943e096e8181e7cbc6
+--! Hash: sha1:0fe572ec487d826fe610b2948efb2900a8c9fdec
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

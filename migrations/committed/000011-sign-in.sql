@@ -1,5 +1,5 @@
---! Previous: sha1:1eb74d29db858d121b6f0dab2fed14aa3bf4a7d0
---! Hash: sha1:d4f7aae1a3f10f5afd9721b6fe6a46ce6d106837
+--! Previous: sha1:eba153cf02618d0caebee33492fcd68d53ba5169
+--! Hash: sha1:a8f4cd4bef689a19b0f14ad17849b1d28b662914
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

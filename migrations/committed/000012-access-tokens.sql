@@ -1,5 +1,5 @@
---! Previous: sha1:d4f7aae1a3f10f5afd9721b6fe6a46ce6d106837
---! Hash: sha1:0afe977255b162b666e28c046c07c2fa9cef9453
+--! Previous: sha1:a8f4cd4bef689a19b0f14ad17849b1d28b662914
+--! Hash: sha1:69ae1e71c3d4a1c8f054a840d043c5a14853eef7
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

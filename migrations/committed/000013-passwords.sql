@@ -1,5 +1,5 @@
---! Previous: sha1:0afe977255b162b666e28c046c07c2fa9cef9453
---! Hash: sha1:f53dc750a622d87134986130c303c95c4f570331
+--! Previous: sha1:69ae1e71c3d4a1c8f054a840d043c5a14853eef7
+--! Hash: sha1:f7f2845f68be8d3d1e25150b7c34e1a17e27fe22
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

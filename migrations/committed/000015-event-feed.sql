@@ -1,5 +1,5 @@
---! Previous: sha1:dffac236a837a3be8933c13cfecabde4a452c4fc
---! Hash: sha1:a7f7e0d666f96c09ac02736ae247690b52a3fe6a
+--! Previous: sha1:b36c2f7cd2915e13c2929c07ab7021c9e01cc313
+--! Hash: sha1:4dafca97b24beb4c5c87b15dbc1c5c5821fe5704
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

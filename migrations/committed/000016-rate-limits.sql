@@ -1,5 +1,5 @@
---! Previous: sha1:a7f7e0d666f96c09ac02736ae247690b52a3fe6a
---! Hash: sha1:ee5dea871bca20cac7227ff7b166a61369538fe7
+--! Previous: sha1:4dafca97b24beb4c5c87b15dbc1c5c5821fe5704
+--! Hash: sha1:029681561fbffbe56a57b75ff011c42d397400f1
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

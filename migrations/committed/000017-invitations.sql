@@ -1,5 +1,5 @@
---! Previous: sha1:ee5dea871bca20cac7227ff7b166a61369538fe7
---! Hash: sha1:026d9912e481623326535226c03d4813b6d781ea
+--! Previous: sha1:029681561fbffbe56a57b75ff011c42d397400f1
+--! Hash: sha1:7ff9ee5b3621bdab893b613159728efbd9ab32bd
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:026d9912e481623326535226c03d4813b6d781ea
---! Hash: sha1:5c8ced05ffeff0f4b03e611ffc3ff2af685fa849
+--! Previous: sha1:7ff9ee5b3621bdab893b613159728efbd9ab32bd
+--! Hash: sha1:e04a2104b1773225a181bd9a2901bdaedb950a0e
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:5c8ced05ffeff0f4b03e611ffc3ff2af685fa849
---! Hash: sha1:7d1969bf2437844e4bc86ed96f59f3556a2136ac
+--! Previous: sha1:e04a2104b1773225a181bd9a2901bdaedb950a0e
+--! Hash: sha1:25fb6ed96b5211d21a303fba31a40bd2985a1276
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:7d1969bf2437844e4bc86ed96f59f3556a2136ac
---! Hash: sha1:2c69d8d94517b82aa1259a6554c22e52e190ffea
+--! Previous: sha1:25fb6ed96b5211d21a303fba31a40bd2985a1276
+--! Hash: sha1:4910c7c1de4505bf9cccf8aeb90d150e437caed7
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

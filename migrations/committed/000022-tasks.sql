@@ -1,5 +1,5 @@
---! Previous: sha1:2c69d8d94517b82aa1259a6554c22e52e190ffea
---! Hash: sha1:078c9d49b3656d9e6aabaa8db605bc23c9f15a58
+--! Previous: sha1:4910c7c1de4505bf9cccf8aeb90d150e437caed7
+--! Hash: sha1:d074a661f71f2fbd2c334481d7ea6dcf0b588968
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -43,6 +43,8 @@ export interface Api {
   signUp(name: string): Promise<Person>;
   /** Somebody with a token of their own. */
   person(token: string, id?: string | null): Person;
+  /** Sends a body as it is. */
+  post(body: string, headers: Record<string, string>): Promise<Answer>;
   /** How many SQL statements the work sent. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
   stop(): Promise<void>;
@@ -77,36 +79,25 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
   const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${listening.port}/graphql`;
 
-  const send = (token: string | null, query: string, variables?: Record<string, unknown>): Promise<Answer> =>
+  const post = (body: string, headers: Record<string, string>): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const outgoing = request(
-        url,
-        {
-          method: "POST",
-          agent,
-          headers: {
-            "content-type": "application/json",
-            ...(token ? { authorization: `Bearer ${token}` } : {}),
-          },
-        },
-        (response) => {
-          let text = "";
-          response.setEncoding("utf8");
-          response.on("data", (chunk) => (text += chunk));
-          response.on("error", reject);
-          response.on("end", () => {
-            const body = JSON.parse(text);
-            resolve({
-              status: response.statusCode!,
-              headers: response.headers,
-              data: body.data,
-              errors: body.errors,
-            });
-          });
-        },
-      );
+      const outgoing = request(url, { method: "POST", agent, headers }, (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk) => (text += chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const { data, errors } = JSON.parse(text);
+          resolve({ status: response.statusCode!, headers: response.headers, data, errors });
+        });
+      });
       outgoing.on("error", reject);
-      outgoing.end(JSON.stringify({ query, variables }));
+      outgoing.end(body);
+    });
+  const send = (token: string | null, query: string, variables?: Record<string, unknown>) =>
+    post(JSON.stringify({ query, variables }), {
+      "content-type": "application/json",
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
     });
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
@@ -137,6 +128,7 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
     owner,
     anonymous,
     person,
+    post,
     async signUp(name) {
       const email = `${name.toLowerCase().replace(/[^a-z]+/g, ".")}.${++names}@example.com`;
       const [firstName, ...rest] = name.split(" ");
