@@ -1,5 +1,5 @@
---! Previous: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
---! Hash: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
+--! Previous: sha1:8a5d5402b2e628ce7ace78659a2b78ca01b1e997
+--! Hash: sha1:fb1cd58767d4218a6e253dab5328e6f15864ba82
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

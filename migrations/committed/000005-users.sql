@@ -1,5 +1,5 @@
---! Previous: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
---! Hash: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
+--! Previous: sha1:fb1cd58767d4218a6e253dab5328e6f15864ba82
+--! Hash: sha1:48b696394bfd1cde115da8b0a5864981ec32edee
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

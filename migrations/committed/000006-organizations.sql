@@ -1,5 +1,5 @@
---! Previous: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
---! Hash: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
+--! Previous: sha1:48b696394bfd1cde115da8b0a5864981ec32edee
+--! Hash: sha1:b405250034258bb29d23cfa9205513d4778f2884
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
---! Hash: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
+--! Previous: sha1:b405250034258bb29d23cfa9205513d4778f2884
+--! Hash: sha1:60094e635f29297b5bd734beb8da1704a73bb19a
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

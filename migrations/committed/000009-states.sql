@@ -1,5 +1,5 @@
---! Previous: sha1:c1018748751f43532452717edbf786366f72b928
---! Hash: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
+--! Previous: sha1:40a4c5dbf36dab40c49bc7054fe54cf19d184232
+--! Hash: sha1:4ffc7efe6149713c98dc42924e5a0fc0a21b53cb
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

@@ -1,5 +1,5 @@
---! Previous: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
---! Hash: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
+--! Previous: sha1:f92d9741580ccdf02ee1e5a16d0f2d19ec29c27a
+--! Hash: sha1:02ba71828ca422c393550c11a8245950c12bc6d8
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

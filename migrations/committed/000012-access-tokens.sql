@@ -1,5 +1,5 @@
---! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
---! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Previous: sha1:02ba71828ca422c393550c11a8245950c12bc6d8
+--! Hash: sha1:b9cf88a9bd00cdc53660f7680faacd5b0020fb47
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

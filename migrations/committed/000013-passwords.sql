@@ -1,5 +1,5 @@
---! Previous: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
---! Hash: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
+--! Previous: sha1:b9cf88a9bd00cdc53660f7680faacd5b0020fb47
+--! Hash: sha1:d54353656577ae238641a26785e5a85eeeee88b6
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
---! Hash: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
+--! Previous: sha1:ab4bcaee6965aea1ba4651e5465e62461a39971c
+--! Hash: sha1:4db89f52dccf8cb7a0d5d0b91c952e866281a520
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
---! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Previous: sha1:4db89f52dccf8cb7a0d5d0b91c952e866281a520
+--! Hash: sha1:ba5a6d6ee375a77c34fb4200fe45977ed466957d
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
---! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Previous: sha1:ba5a6d6ee375a77c34fb4200fe45977ed466957d
+--! Hash: sha1:bf5a9ca87a03bd43f8c6e86ede8f74689125fde6
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
---! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Previous: sha1:bf5a9ca87a03bd43f8c6e86ede8f74689125fde6
+--! Hash: sha1:d950a538df570c96df037d6d4eed42bc81b54641
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

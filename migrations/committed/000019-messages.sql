@@ -1,5 +1,5 @@
---! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
---! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Previous: sha1:d950a538df570c96df037d6d4eed42bc81b54641
+--! Hash: sha1:4a345624f32436788268c92f3c58223aa08aa6e5
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

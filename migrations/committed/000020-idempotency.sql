@@ -1,5 +1,5 @@
---! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
---! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Previous: sha1:4a345624f32436788268c92f3c58223aa08aa6e5
+--! Hash: sha1:0054bfe9098b108e801043f510a00ae2329c38d9
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

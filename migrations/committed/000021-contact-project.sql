@@ -1,5 +1,5 @@
---! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
---! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Previous: sha1:0054bfe9098b108e801043f510a00ae2329c38d9
+--! Hash: sha1:736bbed00a52f7f16613af43eee34cd81252df5f
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
---! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
+--! Previous: sha1:736bbed00a52f7f16613af43eee34cd81252df5f
+--! Hash: sha1:952f18747bdfb1ba98a3f621ab9ea5bf3bdc6b4b
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
