@@ -15,6 +15,7 @@ import { claimsOf, requestState } from "./http/requestState.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
+import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
@@ -55,6 +56,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       BehaviorsPlugin,
       ScalarsPlugin,
       LoginTokenPlugin,
+      GroupingPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
       RecordByIdPlugin,

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1e6efd5c9583ffea8c7d1e84dc52fda58b9e80e7
+--! Hash: sha1:e3e24fcac244b1b27ea15a50b382ee82722605ad
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -111,7 +111,7 @@ declare
 begin
   execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
   execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select using (true)', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using (true)', name || '_values');
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
   execute format('comment on table app_public.%I is %L', name || '_values',
     E'@enum\n@enumName ' || type_name || E'\n\n' || description);

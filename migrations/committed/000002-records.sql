@@ -1,5 +1,5 @@
---! Previous: sha1:1e6efd5c9583ffea8c7d1e84dc52fda58b9e80e7
---! Hash: sha1:3a714e60383a7a427587dd66cf4be9c76a200eaa
+--! Previous: sha1:e3e24fcac244b1b27ea15a50b382ee82722605ad
+--! Hash: sha1:dad743272e9f3252ace8d31bd12c776f8bac95c3
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -11,7 +11,7 @@ create table app_hidden.record_types (
   write_permission text
 );
 alter table app_hidden.record_types enable row level security;
-create policy everybody on app_hidden.record_types for select using (true);
+create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.record_types to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';

@@ -1,5 +1,5 @@
---! Previous: sha1:3a714e60383a7a427587dd66cf4be9c76a200eaa
---! Hash: sha1:2329e0848d5e0e29d0aece84cedb980459d5961d
+--! Previous: sha1:dad743272e9f3252ace8d31bd12c776f8bac95c3
+--! Hash: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

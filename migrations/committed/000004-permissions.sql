@@ -1,5 +1,5 @@
---! Previous: sha1:2329e0848d5e0e29d0aece84cedb980459d5961d
---! Hash: sha1:5608cab406837b895302825ccfa7492c98dcf192
+--! Previous: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
+--! Hash: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

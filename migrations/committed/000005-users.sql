@@ -1,5 +1,5 @@
---! Previous: sha1:5608cab406837b895302825ccfa7492c98dcf192
---! Hash: sha1:1e962e6aa362065b6b28cec200afecfde203e040
+--! Previous: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
+--! Hash: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;
@@ -85,6 +85,7 @@ language sql stable as $$ select u from app_public.users u where u.id = app_publ
 grant execute on function app_public.viewer to plat_user, plat_anonymous;
 comment on function app_public.viewer is 'The user of the token in use; null without a token.';
 
+comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
 comment on table app_public.users is 'A person who signs in.';
 comment on column app_public.users.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.users.first_name is 'Given name.';

@@ -1,5 +1,5 @@
---! Previous: sha1:1e962e6aa362065b6b28cec200afecfde203e040
---! Hash: sha1:36458471559f5448f7ccc334a1fd4f334d1c3dc9
+--! Previous: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
+--! Hash: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.
@@ -141,6 +141,7 @@ comment on table app_public.organization_user_connections is 'The membership of 
 comment on column app_public.organization_user_connections.role is 'What the member may do.';
 comment on column app_public.organization_user_connections.title is 'Position in this organization.';
 comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
+comment on column app_public.organization_user_connections.invited_by_id is 'Who invited the member.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is

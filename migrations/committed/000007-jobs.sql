@@ -1,5 +1,5 @@
---! Previous: sha1:36458471559f5448f7ccc334a1fd4f334d1c3dc9
---! Hash: sha1:3a65f6425c94aef869cf681a71245e63f8f80056
+--! Previous: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
+--! Hash: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

@@ -1,5 +1,5 @@
---! Previous: sha1:3a65f6425c94aef869cf681a71245e63f8f80056
---! Hash: sha1:b7928d6cde8e534a1d5a78ee4cc5ab80f2c31cb3
+--! Previous: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
+--! Hash: sha1:c1018748751f43532452717edbf786366f72b928
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -10,7 +10,7 @@ create table app_hidden.countries (
   trunk_prefix text
 );
 alter table app_hidden.countries enable row level security;
-create policy everybody on app_hidden.countries for select using (true);
+create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.countries to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.countries is 'Countries with their calling code and the prefix that is dialled before national numbers.';
 insert into app_hidden.countries (code, calling_code, trunk_prefix) values
@@ -61,7 +61,7 @@ create table app_hidden.currencies (
   digits int not null
 );
 alter table app_hidden.currencies enable row level security;
-create policy everybody on app_hidden.currencies for select using (true);
+create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.currencies to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.currencies is 'Currencies with the number of digits after the point.';
 insert into app_hidden.currencies (code, digits) values

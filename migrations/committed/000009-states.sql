@@ -1,5 +1,5 @@
---! Previous: sha1:b7928d6cde8e534a1d5a78ee4cc5ab80f2c31cb3
---! Hash: sha1:0892b62a0ab0b0661165030bae97a027aee61b3b
+--! Previous: sha1:c1018748751f43532452717edbf786366f72b928
+--! Hash: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -14,7 +14,7 @@ create table app_hidden.transitions (
   unique nulls not distinct (subject, from_state, to_state)
 );
 alter table app_hidden.transitions enable row level security;
-create policy everybody on app_hidden.transitions for select using (true);
+create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.transitions to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.transitions is
   'The steps of each state machine; from_state null is a state to begin in; by_service steps are taken by the service only.';
@@ -27,7 +27,7 @@ create table app_hidden.transition_requirements (
   primary key (subject, to_state, column_name)
 );
 alter table app_hidden.transition_requirements enable row level security;
-create policy everybody on app_hidden.transition_requirements for select using (true);
+create policy everybody on app_hidden.transition_requirements for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.transition_requirements to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.transition_requirements is 'What must be filled in before a record may enter a state.';
 

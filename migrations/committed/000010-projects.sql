@@ -1,5 +1,5 @@
---! Previous: sha1:0892b62a0ab0b0661165030bae97a027aee61b3b
---! Hash: sha1:6f4adc3ca9f800b6800b29d758afb0a77a377c4d
+--! Previous: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
+--! Hash: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

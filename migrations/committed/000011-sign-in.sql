@@ -1,5 +1,5 @@
---! Previous: sha1:6f4adc3ca9f800b6800b29d758afb0a77a377c4d
---! Hash: sha1:f998c108b6e6e85504f7546b3c297992f6f233e9
+--! Previous: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
+--! Hash: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

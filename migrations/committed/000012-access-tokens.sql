@@ -1,5 +1,5 @@
---! Previous: sha1:f998c108b6e6e85504f7546b3c297992f6f233e9
---! Hash: sha1:6f5fadf69b5e97f1eb402821edf8b7dce007d1f4
+--! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
+--! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -98,7 +98,7 @@ comment on function app_public.access_tokens_last_used_at is 'The last request w
 --------------------------------------------------------------------------------------------------------
 
 create function app_private.random_text(size int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   bytes bytea;
@@ -118,7 +118,7 @@ end $$;
 comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
 
 create function app_private.token_checksum(body text) returns text
-language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable strict parallel safe as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   rest bigint := crc32(convert_to(body, 'UTF8'));

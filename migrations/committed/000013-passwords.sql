@@ -1,5 +1,5 @@
---! Previous: sha1:6f5fadf69b5e97f1eb402821edf8b7dce007d1f4
---! Hash: sha1:358fed51d911681bc449584c58c455270f8a7e46
+--! Previous: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Hash: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

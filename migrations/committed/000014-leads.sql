@@ -157,11 +157,11 @@ create index leads_project on app_public.leads (project_id, registered_at desc, 
 create index leads_project_status on app_public.leads (project_id, status, registered_at desc, id desc) where deleted_at is null;
 create index leads_assignee on app_public.leads (assignee_id, project_id, registered_at desc, id desc) where deleted_at is null;
 create index leads_email on app_public.leads (email) where deleted_at is null and email is not null;
-create index leads_phone on app_public.leads (reverse(phone) text_pattern_ops) where deleted_at is null and phone is not null;
+create index leads_phone on app_public.leads (reverse(phone) text_pattern_ops) where phone is not null;
 create index leads_source on app_public.leads (source_id) where deleted_at is null;
 create index leads_fallout_reason on app_public.leads (fallout_reason_id) where deleted_at is null;
 create index leads_agent on app_public.leads (agent_id, registered_at desc, id desc) where deleted_at is null;
-create index leads_search on app_public.leads using gin (organization_id, search_text gin_trgm_ops) where deleted_at is null;
+create index leads_search on app_public.leads using gin (organization_id, search_text gin_trgm_ops);
 
 create table app_public.lead_notes (
   id uuid primary key default uuidv7(),
@@ -582,7 +582,7 @@ grant execute on function app_public.delete_lead_source to plat_user, plat_anony
 --------------------------------------------------------------------------------------------------------
 
 -- Neither LIKE nor a trigram is leakproof, so under row security they reach no index: these look first, among what the
--- viewer sees, and leave the rest to the policy.
+-- viewer sees, and leave the rest, such as deleted leads, to the policy.
 create function app_private.find_leads(condition text) returns setof uuid
 language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -591,7 +591,7 @@ declare
   own_projects uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
 begin
   -- Written out, so that it is planned for its own words: a rare one by the index, a frequent one without.
-  return query execute 'select l.id from app_public.leads l where l.deleted_at is null and l.organization_id = any ($1) and ' || condition || '
+  return query execute 'select l.id from app_public.leads l where l.organization_id = any ($1) and ' || condition || '
     and (l.organization_id = any ($2) or l.project_id = any ($3) or (l.assignee_id = $4 and l.project_id = any ($5)))'
     using organizations || array(select distinct p.organization_id from app_public.projects p where p.id = any (projects || own_projects)),
       organizations, projects, app_public.current_user_id(), own_projects;
@@ -694,6 +694,8 @@ comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe l
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe member who works on the lead.';
+comment on column app_public.leads.agent_id is 'The agent who brings the lead.';
+comment on column app_public.leads.fallout_reason_id is 'Why the lead was lost; required for the status LOST.';
 comment on column app_public.leads.subscribed is 'Whether the lead follows marketing mail.';
 comment on column app_public.leads.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.leads.registered_at is E'@filter\n\nWhen the lead registered; the order of leads. May precede insertedAt.';
@@ -720,6 +722,7 @@ comment on column app_public.lead_notes.lead_id is E'@insertOptional\n\nThe lead
 comment on column app_public.lead_notes.text is 'What it says.';
 comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';
+comment on column app_public.lead_notes.author_id is 'Who wrote it.';
 comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
 comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is E'@fieldName lead\n@foreignFieldName notes\n@backwardDescription The notes, pinned first, then newest first.\n\nThe lead.';
 comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is E'@behavior -*\n\nThe project.';

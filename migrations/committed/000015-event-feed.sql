@@ -1,5 +1,5 @@
---! Previous: sha1:b94c1f5fcdebffaf928f6595d25b855667fa1f0e
---! Hash: sha1:8697960add3b4ba73dcb7834639e3a61524d17d2
+--! Previous: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
+--! Hash: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
@@ -22,7 +22,8 @@ comment on function app_hidden.sees_subject(text, uuid) is 'Whether the viewer m
 -- One policy, so that the record of an event is only asked for where the cheap answer is no.
 create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
-    or ((organization_id is null
+    -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
+    or (((organization_id is null and stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
       and app_hidden.sees_subject(subject_type, subject_id)));

@@ -1,5 +1,5 @@
---! Previous: sha1:8697960add3b4ba73dcb7834639e3a61524d17d2
---! Hash: sha1:e98d583eb84942cdd7dcd3fac2950cbd7b35b22a
+--! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
+--! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

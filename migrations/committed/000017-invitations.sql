@@ -1,5 +1,5 @@
---! Previous: sha1:e98d583eb84942cdd7dcd3fac2950cbd7b35b22a
---! Hash: sha1:99e23950bf49a824d5b4a8ebdda8a0991f287107
+--! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
@@ -258,6 +258,8 @@ comment on table app_public.organization_invites is 'An invitation to join an or
 comment on column app_public.organization_invites.email is 'The invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
+comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
 comment on column app_public.organization_invites.message is 'A few words in the mail.';
 comment on column app_public.organization_invites.sent_at is 'When the mail server took the last mail; until then, when the invitation was made.';
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';

@@ -1,5 +1,5 @@
---! Previous: sha1:99e23950bf49a824d5b4a8ebdda8a0991f287107
---! Hash: sha1:849ffe8f2402215ca79461a3aba6840fe80ef2e8
+--! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:849ffe8f2402215ca79461a3aba6840fe80ef2e8
---! Hash: sha1:9912cf480ae4826b84a55f8187421ff30a1c71b3
+--! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

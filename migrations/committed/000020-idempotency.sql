@@ -1,5 +1,5 @@
---! Previous: sha1:9912cf480ae4826b84a55f8187421ff30a1c71b3
---! Hash: sha1:afc70aea58816d9ba53002eef3360a49d721dd17
+--! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:afc70aea58816d9ba53002eef3360a49d721dd17
---! Hash: sha1:6d802919684f0cdad09ccfe753b011f38e3000c3
+--! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:6d802919684f0cdad09ccfe753b011f38e3000c3
---! Hash: sha1:d7e65b9e9a3255f60bdb1e1b200dea6f07d20229
+--! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
@@ -119,6 +119,8 @@ comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nThe st
 comment on function app_public.leads_filter_has_open_task is E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
 
 comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
+comment on column app_public.tasks.created_by_id is 'Who created it.';
+comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.organization_id is E'@insertOptional\n\nThe organization; needed where neither a lead nor a project is named.';
 comment on column app_public.tasks.project_id is 'The project.';
 comment on column app_public.tasks.lead_id is 'The lead that it is about.';

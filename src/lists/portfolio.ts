@@ -130,12 +130,15 @@ function follows(table: PortfolioTable, order: OrderSpec[], values: unknown[]): 
   return sql`(${sql.join(columns, ", ")}) ${operator} (${sql.join(bounds, ", ")})`;
 }
 
-/** The condition that a row belongs to the viewer's portfolio; true for tables that their policy limits to it. */
+/**
+ * The condition that a row belongs to the viewer's portfolio. The policies of most tables limit them to it; what belongs to
+ * no organization, such as somebody's own sign-ins, is in no portfolio.
+ */
 export function scope(
   table: { name: [string, string]; permission: string; columns: Set<string> },
   alias: SQL,
 ): SQL {
-  if (table.name[1] !== "projects") return sql`true`;
+  if (table.name[1] !== "projects") return sql`${alias}.organization_id is not null`;
   const permission = sql.literal(table.permission);
   return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${alias}.id = any (array(select app_hidden.viewer_projects(${permission}))))`;
 }

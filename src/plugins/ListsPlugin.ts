@@ -5,7 +5,7 @@
  * Replaces the stock arguments condition, first, offset and orderBy.
  */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
-import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
+import { pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { conditions, filterMembers, filterTypeName } from "../lists/filters.ts";
@@ -236,11 +236,13 @@ function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void 
     lambda($order, (order) => (qb: any) => {
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
-        qb.orderBy({
-          codec: codec.attributes![spec.column]!.codec,
-          fragment: sql`${qb.alias}.${sql.identifier(spec.column)}`,
-          direction: spec.direction === "desc" ? "DESC" : "ASC",
-        });
+        const { codec: type, notNull } = codec.attributes![spec.column]!;
+        const fragment = sql`${qb.alias}.${sql.identifier(spec.column)}`;
+        const direction = spec.direction === "desc" ? "DESC" : "ASC";
+        // Where nulls stand is an order of its own: @dataplan/pg 1.1 takes them for the other end after a cursor, and
+        // loses the rows.
+        if (!notNull) qb.orderBy({ codec: TYPES.boolean, fragment: sql`(${fragment} is null)`, direction });
+        qb.orderBy({ codec: type, fragment, direction, nullable: !notNull });
       }
       qb.setOrderIsUnique();
     }),

@@ -5,13 +5,14 @@ const batch = 5_000;
 
 /** Deletes the idempotency keys that are over, with the answers that were kept under them. Run twice, it finds nothing. */
 const task: Task = async (_payload, { query, abortSignal }) => {
-  for (let deleted = batch; deleted === batch && !abortSignal?.aborted;) {
+  let deleted: number;
+  do {
     const { rows } = await query<{ deleted: number }>(
       "select app_private.sweep_idempotency_keys($1) as deleted",
       [batch],
     );
     deleted = rows[0]!.deleted;
-  }
+  } while (deleted === batch && !abortSignal?.aborted);
 };
 
 export default task;
