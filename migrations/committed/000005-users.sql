@@ -1,5 +1,5 @@
---! Previous: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
---! Hash: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
+--! Previous: sha1:ba3cd653b22defa3af5003f809d157f18ca45be5
+--! Hash: sha1:4b4fdf8fda7f6640deaa9a75d696b0592b57fe19
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

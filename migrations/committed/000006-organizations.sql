@@ -1,5 +1,5 @@
---! Previous: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
---! Hash: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
+--! Previous: sha1:4b4fdf8fda7f6640deaa9a75d696b0592b57fe19
+--! Hash: sha1:3a79c5bd968a5e5fdacfd9ce029166e8f858017c
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

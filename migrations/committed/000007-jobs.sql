@@ -1,5 +1,5 @@
---! Previous: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
---! Hash: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
+--! Previous: sha1:3a79c5bd968a5e5fdacfd9ce029166e8f858017c
+--! Hash: sha1:2e03a0076d4a5763b2217edde362b603f01e4448
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

@@ -1,5 +1,5 @@
---! Previous: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
---! Hash: sha1:c1018748751f43532452717edbf786366f72b928
+--! Previous: sha1:2e03a0076d4a5763b2217edde362b603f01e4448
+--! Hash: sha1:8cc07f8c541c0f372ed7b5e329100bd1f297df74
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

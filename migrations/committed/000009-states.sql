@@ -1,5 +1,5 @@
---! Previous: sha1:c1018748751f43532452717edbf786366f72b928
---! Hash: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
+--! Previous: sha1:8cc07f8c541c0f372ed7b5e329100bd1f297df74
+--! Hash: sha1:43f0bc4d767f1d8fdd13df5a9b4fb2d1b6fc4ae0
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

@@ -1,5 +1,5 @@
---! Previous: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
---! Hash: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
+--! Previous: sha1:43f0bc4d767f1d8fdd13df5a9b4fb2d1b6fc4ae0
+--! Hash: sha1:3787c6d55ea68bc61da546cc31e62857de7a7895
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

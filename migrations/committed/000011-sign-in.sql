@@ -1,5 +1,5 @@
---! Previous: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
---! Hash: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
+--! Previous: sha1:3787c6d55ea68bc61da546cc31e62857de7a7895
+--! Hash: sha1:85c311bba9934e58368d6124615d9e6a711f59bd
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

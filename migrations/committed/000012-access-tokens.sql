@@ -1,5 +1,5 @@
---! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
---! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Previous: sha1:85c311bba9934e58368d6124615d9e6a711f59bd
+--! Hash: sha1:03c349739289468db9a1d167308c0e030d060d26
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
---! Hash: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
+--! Previous: sha1:03c349739289468db9a1d167308c0e030d060d26
+--! Hash: sha1:7adf3d98f1c447eb123abaf7693065f7ec99c502
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

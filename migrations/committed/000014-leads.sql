@@ -1,5 +1,5 @@
---! Previous: sha1:358fed51d911681bc449584c58c455270f8a7e46
---! Hash: sha1:b94c1f5fcdebffaf928f6595d25b855667fa1f0e
+--! Previous: sha1:7adf3d98f1c447eb123abaf7693065f7ec99c502
+--! Hash: sha1:d37f8f0058a624b250e79711ec856332bdf4c806
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
---! Hash: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
+--! Previous: sha1:d37f8f0058a624b250e79711ec856332bdf4c806
+--! Hash: sha1:195e6e424f463f74bd4cc4eb1e8ea0b84b5a73ef
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
---! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Previous: sha1:195e6e424f463f74bd4cc4eb1e8ea0b84b5a73ef
+--! Hash: sha1:11fbb3eecefb3f62a704b5d93d78d182823ac922
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
---! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Previous: sha1:11fbb3eecefb3f62a704b5d93d78d182823ac922
+--! Hash: sha1:4e01181c267f4bc0ea8a77da87dca5b8e3279b45
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

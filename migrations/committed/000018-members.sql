@@ -1,5 +1,5 @@
---! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
---! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Previous: sha1:4e01181c267f4bc0ea8a77da87dca5b8e3279b45
+--! Hash: sha1:4db8de4c26e5e5f681b1f43b6b5cecf45864b6d5
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

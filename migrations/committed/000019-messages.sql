@@ -1,5 +1,5 @@
---! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
---! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Previous: sha1:4db8de4c26e5e5f681b1f43b6b5cecf45864b6d5
+--! Hash: sha1:daf8a4e7eedc417dc9fd9c126c490c088d398f15
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
---! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Previous: sha1:daf8a4e7eedc417dc9fd9c126c490c088d398f15
+--! Hash: sha1:ff3941d45c43c45cb8a21f92cdcc0f6a48863134
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
---! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Previous: sha1:ff3941d45c43c45cb8a21f92cdcc0f6a48863134
+--! Hash: sha1:65105ea82375ddfc3d616cdda826e7cddabe5e33
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

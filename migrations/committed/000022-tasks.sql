@@ -1,5 +1,5 @@
---! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
---! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
+--! Previous: sha1:65105ea82375ddfc3d616cdda826e7cddabe5e33
+--! Hash: sha1:17b1d6fccf315d109238f7c37db3a1e6465b909d
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
