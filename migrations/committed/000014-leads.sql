@@ -639,10 +639,10 @@ create function app_public.leads_filter_phone(l app_public.leads, value text) re
 language sql stable as $$ select l.id = any (array(select app_hidden.leads_with_phone(value))) $$;
 grant execute on function app_public.leads_filter_query, app_public.leads_filter_unassigned, app_public.leads_filter_email,
   app_public.leads_filter_phone to plat_user, plat_anonymous;
-comment on function app_public.leads_filter_query is E'@filter query\n\nWords in name, e-mail address, phone number or company.';
+comment on function app_public.leads_filter_query is E'@filter query\n@finder matching_leads\n\nWords in name, e-mail address, phone number or company.';
 comment on function app_public.leads_filter_unassigned is E'@filter unassigned\n\nOnly leads that nobody works on, or only the others.';
 comment on function app_public.leads_filter_email is E'@filter email\n\nThe e-mail address, whatever the case.';
-comment on function app_public.leads_filter_phone is E'@filter phone\n\nThe phone number, or its last digits.';
+comment on function app_public.leads_filter_phone is E'@filter phone\n@finder leads_with_phone\n\nThe phone number, or its last digits.';
 
 create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('lead', to_jsonb(l)) $$;
