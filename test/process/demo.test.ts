@@ -1,11 +1,13 @@
 /** The demo organization: loaded into an empty database only, whole, by its own rules, without mail. */
-import { afterEach, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { demoUser, loadDemo } from "../../src/demo/index.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { startApi } from "../harness/api.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
+/** One with the demo, for all who only look. */
+let demo: TestDatabase;
 const databases: TestDatabase[] = [];
 
 async function testDatabase(from?: "empty"): Promise<TestDatabase> {
@@ -13,6 +15,13 @@ async function testDatabase(from?: "empty"): Promise<TestDatabase> {
   databases.push(database);
   return database;
 }
+
+beforeAll(async () => {
+  demo = await createTestDatabase();
+  await loadDemo(demo.ownerUrl);
+});
+
+afterAll(() => demo?.drop());
 
 afterEach(async () => {
   for (const database of databases.splice(0)) await database.drop();
@@ -45,8 +54,7 @@ test("is not loaded into a database that somebody uses", async () => {
 });
 
 test("has leads in every status, with dates of the past in their order, and the steps in their history", async () => {
-  const { ownerUrl } = await testDatabase();
-  await loadDemo(ownerUrl);
+  const { ownerUrl } = demo;
   const statuses = await query(
     ownerUrl,
     "select v.value from app_public.lead_status_values v where not exists (select from app_public.leads l where l.status = v.value)",
@@ -73,23 +81,20 @@ test("has leads in every status, with dates of the past in their order, and the 
   expect(skipped).toEqual([]);
 });
 
-test("sends no mail and leaves nobody in a role", async () => {
-  const { ownerUrl } = await testDatabase();
-  await loadDemo(ownerUrl);
-  expect(await query(ownerUrl, "select task_identifier from graphile_worker.jobs")).toEqual([]);
+test("sends no mail", async () => {
+  expect(await query(demo.ownerUrl, "select task_identifier from graphile_worker.jobs")).toEqual([]);
 });
 
 test("is the same each time", async () => {
-  const contents = async () => {
-    const { ownerUrl } = await testDatabase();
-    await loadDemo(ownerUrl);
-    return query(
+  const contents = ({ ownerUrl }: TestDatabase) =>
+    query(
       ownerUrl,
       `select l.name, l.email, l.phone, l.status, l.source, l.tags, (now() - l.registered_at) < interval '1 day' as fresh, p.title
        from app_public.leads l join app_public.projects p on p.id = l.project_id order by l.email`,
     );
-  };
-  expect(await contents()).toEqual(await contents());
+  const again = await testDatabase();
+  await loadDemo(again.ownerUrl);
+  expect(await contents(again)).toEqual(await contents(demo));
 });
 
 test("an owner of the database who is no superuser loads it too", async () => {
@@ -108,7 +113,7 @@ test("an owner of the database who is no superuser loads it too", async () => {
       ownerUrl,
       "create extension pg_trgm; create extension unaccent; create extension pgcrypto; create extension btree_gist",
     );
-    await migrate(owner.href, { authenticatorUrl: (await testDatabase()).authenticatorUrl });
+    await migrate(owner.href, { authenticatorUrl: demo.authenticatorUrl });
     expect(await loadDemo(owner.href)).toBe("loaded");
     const [can] = await query<{ yes: boolean }>(owner.href, "select pg_has_role('plat_user', 'set') as yes");
     expect(can!.yes).toBe(false);
@@ -122,9 +127,7 @@ test("an owner of the database who is no superuser loads it too", async () => {
 });
 
 test("its people see what their roles let them see", async () => {
-  const database = await testDatabase();
-  await loadDemo(database.ownerUrl);
-  const api = await startApi(database);
+  const api = await startApi(demo);
   try {
     const signIn = async (username: string) => {
       const { login } = await api.anonymous.get(
