@@ -1,5 +1,5 @@
---! Previous: sha1:fb1cd58767d4218a6e253dab5328e6f15864ba82
---! Hash: sha1:48b696394bfd1cde115da8b0a5864981ec32edee
+--! Previous: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
+--! Hash: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

@@ -1,5 +1,5 @@
---! Previous: sha1:48b696394bfd1cde115da8b0a5864981ec32edee
---! Hash: sha1:b405250034258bb29d23cfa9205513d4778f2884
+--! Previous: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
+--! Hash: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:b405250034258bb29d23cfa9205513d4778f2884
---! Hash: sha1:60094e635f29297b5bd734beb8da1704a73bb19a
+--! Previous: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
+--! Hash: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

@@ -1,5 +1,5 @@
---! Previous: sha1:60094e635f29297b5bd734beb8da1704a73bb19a
---! Hash: sha1:40a4c5dbf36dab40c49bc7054fe54cf19d184232
+--! Previous: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
+--! Hash: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

@@ -1,5 +1,5 @@
---! Previous: sha1:40a4c5dbf36dab40c49bc7054fe54cf19d184232
---! Hash: sha1:4ffc7efe6149713c98dc42924e5a0fc0a21b53cb
+--! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
+--! Hash: sha1:98dd46a787e1f005a30008873cc1803dc9ae3488
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

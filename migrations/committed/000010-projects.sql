@@ -1,5 +1,5 @@
---! Previous: sha1:4ffc7efe6149713c98dc42924e5a0fc0a21b53cb
---! Hash: sha1:f92d9741580ccdf02ee1e5a16d0f2d19ec29c27a
+--! Previous: sha1:98dd46a787e1f005a30008873cc1803dc9ae3488
+--! Hash: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -134,8 +134,6 @@ select app_private.make_state_machine('projects', 'project',
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  changed_fields jsonb;
 begin
   if not exists (select from app_hidden.currencies c where c.code = new.currency) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.', '{"field": "currency"}');

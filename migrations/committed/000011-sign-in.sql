@@ -1,5 +1,5 @@
---! Previous: sha1:f92d9741580ccdf02ee1e5a16d0f2d19ec29c27a
---! Hash: sha1:02ba71828ca422c393550c11a8245950c12bc6d8
+--! Previous: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
+--! Hash: sha1:8911f5152248bec0cab333925aa33eb2c441d6c9
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:02ba71828ca422c393550c11a8245950c12bc6d8
---! Hash: sha1:b9cf88a9bd00cdc53660f7680faacd5b0020fb47
+--! Previous: sha1:8911f5152248bec0cab333925aa33eb2c441d6c9
+--! Hash: sha1:5035fb6e7dbfe4bed6285df54186dd48c925a6be
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

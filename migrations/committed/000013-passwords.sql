@@ -1,5 +1,5 @@
---! Previous: sha1:b9cf88a9bd00cdc53660f7680faacd5b0020fb47
---! Hash: sha1:d54353656577ae238641a26785e5a85eeeee88b6
+--! Previous: sha1:5035fb6e7dbfe4bed6285df54186dd48c925a6be
+--! Hash: sha1:498471103986f5f749c4301e3ea8cf579772e93b
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:d54353656577ae238641a26785e5a85eeeee88b6
---! Hash: sha1:ab4bcaee6965aea1ba4651e5465e62461a39971c
+--! Previous: sha1:498471103986f5f749c4301e3ea8cf579772e93b
+--! Hash: sha1:7f905416b6f379accc82a487c4b1a726e474b7ff
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

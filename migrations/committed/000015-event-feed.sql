@@ -1,5 +1,5 @@
---! Previous: sha1:ab4bcaee6965aea1ba4651e5465e62461a39971c
---! Hash: sha1:4db89f52dccf8cb7a0d5d0b91c952e866281a520
+--! Previous: sha1:7f905416b6f379accc82a487c4b1a726e474b7ff
+--! Hash: sha1:3d567cf5a0bcaf1fd01f0da20723324ae86a7db5
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:4db89f52dccf8cb7a0d5d0b91c952e866281a520
---! Hash: sha1:ba5a6d6ee375a77c34fb4200fe45977ed466957d
+--! Previous: sha1:3d567cf5a0bcaf1fd01f0da20723324ae86a7db5
+--! Hash: sha1:1826a5e04826d5c0a18605c6b7a88bb32f059c18
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:ba5a6d6ee375a77c34fb4200fe45977ed466957d
---! Hash: sha1:bf5a9ca87a03bd43f8c6e86ede8f74689125fde6
+--! Previous: sha1:1826a5e04826d5c0a18605c6b7a88bb32f059c18
+--! Hash: sha1:badbed6ab353cf26249ad413f9f8389b973cb048
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

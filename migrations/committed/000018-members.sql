@@ -1,5 +1,5 @@
---! Previous: sha1:bf5a9ca87a03bd43f8c6e86ede8f74689125fde6
---! Hash: sha1:d950a538df570c96df037d6d4eed42bc81b54641
+--! Previous: sha1:badbed6ab353cf26249ad413f9f8389b973cb048
+--! Hash: sha1:ba6b7064e767936e0893bd1fa4774f5d19f67bcd
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

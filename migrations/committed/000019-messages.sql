@@ -1,5 +1,5 @@
---! Previous: sha1:d950a538df570c96df037d6d4eed42bc81b54641
---! Hash: sha1:4a345624f32436788268c92f3c58223aa08aa6e5
+--! Previous: sha1:ba6b7064e767936e0893bd1fa4774f5d19f67bcd
+--! Hash: sha1:cbe567af9ea9f65d64cc29654c9eff8a84eb2781
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

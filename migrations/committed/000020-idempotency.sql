@@ -1,5 +1,5 @@
---! Previous: sha1:4a345624f32436788268c92f3c58223aa08aa6e5
---! Hash: sha1:0054bfe9098b108e801043f510a00ae2329c38d9
+--! Previous: sha1:cbe567af9ea9f65d64cc29654c9eff8a84eb2781
+--! Hash: sha1:ef58aed2c4f91afe81729af0d38fb53e3c627d61
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:0054bfe9098b108e801043f510a00ae2329c38d9
---! Hash: sha1:736bbed00a52f7f16613af43eee34cd81252df5f
+--! Previous: sha1:ef58aed2c4f91afe81729af0d38fb53e3c627d61
+--! Hash: sha1:bc6a94955aa67ca6feeb184d1000171fc0378250
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:736bbed00a52f7f16613af43eee34cd81252df5f
---! Hash: sha1:952f18747bdfb1ba98a3f621ab9ea5bf3bdc6b4b
+--! Previous: sha1:bc6a94955aa67ca6feeb184d1000171fc0378250
+--! Hash: sha1:294562554c2178f0e44ee6758ce89277017ffdb0
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
