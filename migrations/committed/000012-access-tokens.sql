@@ -1,5 +1,5 @@
---! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
---! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Previous: sha1:26347cdc477b52d82bbd5eed4164c571068aecb5
+--! Hash: sha1:bf05c8e8e4162e032a3ad155b0dcb6e62f568348
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

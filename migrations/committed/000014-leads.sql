@@ -1,5 +1,5 @@
---! Previous: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
---! Hash: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
+--! Previous: sha1:cd6d80d9738358df978e6771918848dfdaec005a
+--! Hash: sha1:e2d9c211da73551f4ecdcd370717a200407b8c96
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

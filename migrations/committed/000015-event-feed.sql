@@ -1,5 +1,5 @@
---! Previous: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
---! Hash: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
+--! Previous: sha1:e2d9c211da73551f4ecdcd370717a200407b8c96
+--! Hash: sha1:50fac6289f5f76424fe8ec007e55f7f04094abc9
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

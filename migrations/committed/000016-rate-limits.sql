@@ -1,5 +1,5 @@
---! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
---! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Previous: sha1:50fac6289f5f76424fe8ec007e55f7f04094abc9
+--! Hash: sha1:e85d72dce63005c9c8eff261f69d60950816e352
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

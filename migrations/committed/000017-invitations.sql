@@ -1,5 +1,5 @@
---! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
---! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Previous: sha1:e85d72dce63005c9c8eff261f69d60950816e352
+--! Hash: sha1:56ae8a8844c3ceb2c9df44216ef94238aeb5bb44
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
---! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Previous: sha1:56ae8a8844c3ceb2c9df44216ef94238aeb5bb44
+--! Hash: sha1:9067476e1bee371df36c9f56a778212a890ea854
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
---! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Previous: sha1:9067476e1bee371df36c9f56a778212a890ea854
+--! Hash: sha1:69976e5213e2424465c9d3185f871480d799e814
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

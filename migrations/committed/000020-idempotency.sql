@@ -1,5 +1,5 @@
---! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
---! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Previous: sha1:69976e5213e2424465c9d3185f871480d799e814
+--! Hash: sha1:8387f89d992f85a8ae9d22eac6661166e22290c7
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
---! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Previous: sha1:8387f89d992f85a8ae9d22eac6661166e22290c7
+--! Hash: sha1:10b71dce3cc249a767326c867ce2101bf7392642
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

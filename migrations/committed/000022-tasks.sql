@@ -1,5 +1,5 @@
---! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
---! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
+--! Previous: sha1:10b71dce3cc249a767326c867ce2101bf7392642
+--! Hash: sha1:7346686022cb92046908eebd3517618aa23743b8
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -12,6 +12,7 @@ import { conditions, filterMembers, filterTypeName } from "../lists/filters.ts";
 import { defaultOrder, orderColumns, sorts, total, type OrderSpec } from "../lists/orders.ts";
 import { portfolioSql, withDeleted, type PortfolioTable } from "../lists/portfolio.ts";
 import { tagTexts } from "./codecs.ts";
+import { nounOf } from "./wording.ts";
 import { recordTables, tableName, type AnyResource } from "./tables.ts";
 
 declare global {
@@ -282,7 +283,7 @@ function portfolioField(
   const table = portfolioTable(build, resource, permission);
   const order = defaultOrder(resource);
   return context.fieldWithHooks({ fieldName, pgFieldResource: resource }, () => ({
-    description: `Across the portfolio: ${build.inflection.tableType(codec).toLowerCase()} records, ${order.map((o) => `${o.column.replaceAll("_", " ")} ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
+    description: `Across the portfolio: ${nounOf(build.inflection.tableType(codec))} records, ${order.map((o) => `${o.column.replaceAll("_", " ")} ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
     type: new GraphQLList(new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as any, "output") as any)),
     args: {
       filter: {
