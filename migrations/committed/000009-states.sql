@@ -1,5 +1,5 @@
---! Previous: sha1:c1018748751f43532452717edbf786366f72b928
---! Hash: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
+--! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
+--! Hash: sha1:98dd46a787e1f005a30008873cc1803dc9ae3488
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
