@@ -1,5 +1,5 @@
---! Previous: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
---! Hash: sha1:26347cdc477b52d82bbd5eed4164c571068aecb5
+--! Previous: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
+--! Hash: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

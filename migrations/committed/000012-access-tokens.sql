@@ -1,5 +1,5 @@
---! Previous: sha1:26347cdc477b52d82bbd5eed4164c571068aecb5
---! Hash: sha1:bf05c8e8e4162e032a3ad155b0dcb6e62f568348
+--! Previous: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
+--! Hash: sha1:71064e492686440dcd7f9dcc7343851976c24350
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

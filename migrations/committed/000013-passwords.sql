@@ -1,5 +1,5 @@
---! Previous: sha1:bf05c8e8e4162e032a3ad155b0dcb6e62f568348
---! Hash: sha1:cd6d80d9738358df978e6771918848dfdaec005a
+--! Previous: sha1:71064e492686440dcd7f9dcc7343851976c24350
+--! Hash: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

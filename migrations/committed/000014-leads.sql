@@ -1,5 +1,5 @@
---! Previous: sha1:cd6d80d9738358df978e6771918848dfdaec005a
---! Hash: sha1:e2d9c211da73551f4ecdcd370717a200407b8c96
+--! Previous: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
+--! Hash: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:e2d9c211da73551f4ecdcd370717a200407b8c96
---! Hash: sha1:50fac6289f5f76424fe8ec007e55f7f04094abc9
+--! Previous: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
+--! Hash: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

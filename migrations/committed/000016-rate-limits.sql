@@ -1,5 +1,5 @@
---! Previous: sha1:50fac6289f5f76424fe8ec007e55f7f04094abc9
---! Hash: sha1:e85d72dce63005c9c8eff261f69d60950816e352
+--! Previous: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
+--! Hash: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:e85d72dce63005c9c8eff261f69d60950816e352
---! Hash: sha1:56ae8a8844c3ceb2c9df44216ef94238aeb5bb44
+--! Previous: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
+--! Hash: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

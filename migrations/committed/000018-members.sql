@@ -1,5 +1,5 @@
---! Previous: sha1:56ae8a8844c3ceb2c9df44216ef94238aeb5bb44
---! Hash: sha1:9067476e1bee371df36c9f56a778212a890ea854
+--! Previous: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
+--! Hash: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:9067476e1bee371df36c9f56a778212a890ea854
---! Hash: sha1:69976e5213e2424465c9d3185f871480d799e814
+--! Previous: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
+--! Hash: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:69976e5213e2424465c9d3185f871480d799e814
---! Hash: sha1:8387f89d992f85a8ae9d22eac6661166e22290c7
+--! Previous: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
+--! Hash: sha1:e78f483da79861003c7e2bd856cd40a71e899942
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

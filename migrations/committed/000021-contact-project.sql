@@ -1,5 +1,5 @@
---! Previous: sha1:8387f89d992f85a8ae9d22eac6661166e22290c7
---! Hash: sha1:10b71dce3cc249a767326c867ce2101bf7392642
+--! Previous: sha1:e78f483da79861003c7e2bd856cd40a71e899942
+--! Hash: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:10b71dce3cc249a767326c867ce2101bf7392642
---! Hash: sha1:7346686022cb92046908eebd3517618aa23743b8
+--! Previous: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
+--! Hash: sha1:a7dd0fd9f678024b89ce11d072af5f2bb1211474
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
