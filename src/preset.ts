@@ -14,6 +14,7 @@ import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
+import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
@@ -62,6 +63,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
+      DescriptionsPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
       SignInPlugin,

@@ -1,5 +1,5 @@
 --! Previous: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
---! Hash: sha1:8911f5152248bec0cab333925aa33eb2c441d6c9
+--! Hash: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -192,6 +192,8 @@ comment on function app_public.create_account is $$
 @becomes id
 @arg email Where codes and notifications go; one account per address.
 @arg password 10 characters or more.
+@arg first_name Given name.
+@arg last_name Family name.
 @arg username A further name for signing in, without @.
 
 Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.$$;
@@ -226,6 +228,7 @@ comment on function app_public.login is $$
 @becomes user_id
 @eachTime
 @arg username User name or e-mail address.
+@arg password The password of the account.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;
 

@@ -1,5 +1,5 @@
---! Previous: sha1:8911f5152248bec0cab333925aa33eb2c441d6c9
---! Hash: sha1:5035fb6e7dbfe4bed6285df54186dd48c925a6be
+--! Previous: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
+--! Hash: sha1:71064e492686440dcd7f9dcc7343851976c24350
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

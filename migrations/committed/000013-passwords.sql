@@ -1,5 +1,5 @@
---! Previous: sha1:5035fb6e7dbfe4bed6285df54186dd48c925a6be
---! Hash: sha1:498471103986f5f749c4301e3ea8cf579772e93b
+--! Previous: sha1:71064e492686440dcd7f9dcc7343851976c24350
+--! Hash: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,
@@ -63,7 +63,7 @@ begin
   return true;
 end $$;
 comment on function app_public.create_user_otp is
-  'Sends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
+  E'@arg email The address of the account.\n\nSends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
 
 create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:498471103986f5f749c4301e3ea8cf579772e93b
---! Hash: sha1:7f905416b6f379accc82a487c4b1a726e474b7ff
+--! Previous: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
+--! Hash: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:7f905416b6f379accc82a487c4b1a726e474b7ff
---! Hash: sha1:3d567cf5a0bcaf1fd01f0da20723324ae86a7db5
+--! Previous: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
+--! Hash: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:3d567cf5a0bcaf1fd01f0da20723324ae86a7db5
---! Hash: sha1:1826a5e04826d5c0a18605c6b7a88bb32f059c18
+--! Previous: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
+--! Hash: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:1826a5e04826d5c0a18605c6b7a88bb32f059c18
---! Hash: sha1:badbed6ab353cf26249ad413f9f8389b973cb048
+--! Previous: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
+--! Hash: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

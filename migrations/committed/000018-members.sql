@@ -1,5 +1,5 @@
---! Previous: sha1:badbed6ab353cf26249ad413f9f8389b973cb048
---! Hash: sha1:ba6b7064e767936e0893bd1fa4774f5d19f67bcd
+--! Previous: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
+--! Hash: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:ba6b7064e767936e0893bd1fa4774f5d19f67bcd
---! Hash: sha1:cbe567af9ea9f65d64cc29654c9eff8a84eb2781
+--! Previous: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
+--! Hash: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

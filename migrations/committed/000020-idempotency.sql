@@ -1,5 +1,5 @@
---! Previous: sha1:cbe567af9ea9f65d64cc29654c9eff8a84eb2781
---! Hash: sha1:ef58aed2c4f91afe81729af0d38fb53e3c627d61
+--! Previous: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
+--! Hash: sha1:e78f483da79861003c7e2bd856cd40a71e899942
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

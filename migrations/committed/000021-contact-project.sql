@@ -1,5 +1,5 @@
---! Previous: sha1:ef58aed2c4f91afe81729af0d38fb53e3c627d61
---! Hash: sha1:bc6a94955aa67ca6feeb184d1000171fc0378250
+--! Previous: sha1:e78f483da79861003c7e2bd856cd40a71e899942
+--! Hash: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

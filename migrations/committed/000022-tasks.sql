@@ -1,5 +1,5 @@
---! Previous: sha1:bc6a94955aa67ca6feeb184d1000171fc0378250
---! Hash: sha1:294562554c2178f0e44ee6758ce89277017ffdb0
+--! Previous: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
+--! Hash: sha1:a7dd0fd9f678024b89ce11d072af5f2bb1211474
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
