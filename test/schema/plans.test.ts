@@ -104,12 +104,10 @@ async function explain(
   };
 }
 
-/** No plan of a list reads a whole table, and none touches much more than it answers. */
-function expectBounded(plan: Explained, relation: string, rows: number): void {
-  const whole = plan.nodes.filter((n) => n["Node Type"] === "Seq Scan" && n["Relation Name"] === relation);
-  expect(whole).toEqual([]);
-  expect(plan.touched(relation)).toBeLessThanOrEqual(rows);
-  expect(plan.sorted).toBeLessThanOrEqual(rows);
+/** The most rows that were touched or sorted; infinite where a whole table was read. */
+function cost(plan: Explained, relation: string): number {
+  const whole = plan.nodes.some((n) => n["Node Type"] === "Seq Scan" && n["Relation Name"] === relation);
+  return whole ? Infinity : Math.max(plan.touched(relation), plan.sorted);
 }
 
 const list = "query ($filter: LeadsFilter) { leads(first: 50, filter: $filter) { id name status } }";
@@ -120,19 +118,19 @@ describe("the list of leads", () => {
   test("of an owner reads as many rows of the index as it answers", async () => {
     const plan = await explain(owner, list);
     expect(plan.indexes).toContain("leads_organization");
-    expectBounded(plan, "leads", 50);
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
   });
 
   test("looks up each status by itself", async () => {
     const plan = await explain(owner, list, { filter: { status: ["NEW", "HOT"] } });
     expect(plan.indexes).toContain("leads_organization_status");
-    expectBounded(plan, "leads", 100);
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(100);
   });
 
   test("goes along the index of each project asked for", async () => {
     const plan = await explain(owner, list, { filter: { projectIds: [project] } });
     expect(plan.indexes).toContain("leads_project");
-    expectBounded(plan, "leads", 50);
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
   });
 
   test("of a member reads the open projects one by one, and of the private ones only the member's leads", async () => {
@@ -140,24 +138,24 @@ describe("the list of leads", () => {
     expect(plan.indexes).toContain("leads_project");
     expect(plan.indexes).toContain("leads_assignee");
     // 7 open projects of 10, 50 rows each; and what is the member's own in 3.
-    expectBounded(plan, "leads", 10 * 50);
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 50);
   });
 
   test("of an affiliated seller reads the seller's own leads", async () => {
     for (const filter of [{}, { projectIds: [project] }]) {
       const plan = await explain(seller, list, { filter });
       expect(plan.indexes).toContain("leads_assignee");
-      expectBounded(plan, "leads", 10 * 50);
+      expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 50);
     }
   });
 
   test("finds words, a phone number and an e-mail address by their indexes", async () => {
     for (const filter of [{ query: "ada c4ca" }, { phone: "1000077" }, { email: "lead77@example.com" }])
-      expectBounded(await explain(owner, list, { filter }), "leads", 50);
+      expect(cost(await explain(owner, list, { filter }), "leads")).toBeLessThanOrEqual(50);
   });
 
   test("of somebody without a part in it touches nothing", async () => {
-    expectBounded(await explain(api.anonymous, list), "leads", 0);
+    expect(cost(await explain(api.anonymous, list), "leads")).toBeLessThanOrEqual(0);
   });
 });
 
@@ -166,7 +164,7 @@ describe("a page of the connection", () => {
     let after: string | null = null;
     for (let i = 0; i < 5; i += 1) {
       const plan = await explain(owner, page, { after });
-      expectBounded(plan, "leads", 51);
+      expect(cost(plan, "leads")).toBeLessThanOrEqual(51);
       after = (await owner.get(page, { after })).leadsConnection.pageInfo.endCursor;
     }
   });
@@ -213,13 +211,13 @@ test("a lead is found by its primary key under the policy", async () => {
   const { leads } = await owner.get("{ leads(first: 1) { id } }");
   const plan = await explain(owner, "query ($id: ID!) { lead(id: $id) { name } }", { id: leads[0].id });
   expect(plan.indexes).toContain("leads_pkey");
-  expectBounded(plan, "leads", 1);
+  expect(cost(plan, "leads")).toBeLessThanOrEqual(1);
 });
 
 test("leads below projects go along the index of each project", async () => {
   const plan = await explain(owner, "{ projects(first: 10) { id leads(first: 5) { id } } }");
   expect(plan.indexes).toContain("leads_project");
-  expectBounded(plan, "leads", 10 * 5);
+  expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5);
 });
 
 describe("the feed of events", () => {
@@ -230,12 +228,12 @@ describe("the feed of events", () => {
     );
     expect(plan.indexes).toContain("events_organization");
     // The sort by id within one sequence number looks one row ahead.
-    expectBounded(plan, "events", 60);
+    expect(cost(plan, "events")).toBeLessThanOrEqual(60);
   });
 
   test("of a member reads in order and no more than it answers or may not show", async () => {
     const plan = await explain(member, "{ eventsConnection(first: 50) { nodes { sequence } } }");
     expect(plan.indexes).toContain("events_organization");
-    expectBounded(plan, "events", 200);
+    expect(cost(plan, "events")).toBeLessThanOrEqual(200);
   });
 });
