@@ -1,5 +1,5 @@
---! Previous: sha1:43f0bc4d767f1d8fdd13df5a9b4fb2d1b6fc4ae0
---! Hash: sha1:3787c6d55ea68bc61da546cc31e62857de7a7895
+--! Previous: sha1:5b6f4a16c1682564b753d7f8e74c3d7c51e9e0fb
+--! Hash: sha1:b814be5bc80fdedde31a18cc0378573b8ddd0734
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:3787c6d55ea68bc61da546cc31e62857de7a7895
---! Hash: sha1:85c311bba9934e58368d6124615d9e6a711f59bd
+--! Previous: sha1:b814be5bc80fdedde31a18cc0378573b8ddd0734
+--! Hash: sha1:6245934ebdff1f330d4d03471215da1227032a53
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:85c311bba9934e58368d6124615d9e6a711f59bd
---! Hash: sha1:03c349739289468db9a1d167308c0e030d060d26
+--! Previous: sha1:6245934ebdff1f330d4d03471215da1227032a53
+--! Hash: sha1:b17457e425a93d7bb1b34e045e4da16beda217ab
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

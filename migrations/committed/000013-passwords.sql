@@ -1,5 +1,5 @@
---! Previous: sha1:03c349739289468db9a1d167308c0e030d060d26
---! Hash: sha1:7adf3d98f1c447eb123abaf7693065f7ec99c502
+--! Previous: sha1:b17457e425a93d7bb1b34e045e4da16beda217ab
+--! Hash: sha1:ff1535077123be4554f762c7a39cdd1605d84b31
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

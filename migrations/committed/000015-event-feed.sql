@@ -1,5 +1,5 @@
---! Previous: sha1:d37f8f0058a624b250e79711ec856332bdf4c806
---! Hash: sha1:195e6e424f463f74bd4cc4eb1e8ea0b84b5a73ef
+--! Previous: sha1:35c0a84e20f666571e6f35978d287245aef58c7c
+--! Hash: sha1:bf8997c3e8f69179a5e893182a0e4b3db505ae94
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

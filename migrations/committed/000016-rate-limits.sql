@@ -1,5 +1,5 @@
---! Previous: sha1:195e6e424f463f74bd4cc4eb1e8ea0b84b5a73ef
---! Hash: sha1:11fbb3eecefb3f62a704b5d93d78d182823ac922
+--! Previous: sha1:bf8997c3e8f69179a5e893182a0e4b3db505ae94
+--! Hash: sha1:b0318fcc93fa30083b4b86f225ce26195a4a38ce
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:11fbb3eecefb3f62a704b5d93d78d182823ac922
---! Hash: sha1:4e01181c267f4bc0ea8a77da87dca5b8e3279b45
+--! Previous: sha1:b0318fcc93fa30083b4b86f225ce26195a4a38ce
+--! Hash: sha1:008648425b4fa949e98063727574109a971e9b38
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

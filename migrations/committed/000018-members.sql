@@ -1,5 +1,5 @@
---! Previous: sha1:4e01181c267f4bc0ea8a77da87dca5b8e3279b45
---! Hash: sha1:4db8de4c26e5e5f681b1f43b6b5cecf45864b6d5
+--! Previous: sha1:008648425b4fa949e98063727574109a971e9b38
+--! Hash: sha1:61b9aff54e40f2ea3970f8ab1579ec4980d5798b
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

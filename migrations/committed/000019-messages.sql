@@ -1,5 +1,5 @@
---! Previous: sha1:4db8de4c26e5e5f681b1f43b6b5cecf45864b6d5
---! Hash: sha1:daf8a4e7eedc417dc9fd9c126c490c088d398f15
+--! Previous: sha1:61b9aff54e40f2ea3970f8ab1579ec4980d5798b
+--! Hash: sha1:5b24a5c729da38250e8f2e17bc23aa666ede3489
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:daf8a4e7eedc417dc9fd9c126c490c088d398f15
---! Hash: sha1:ff3941d45c43c45cb8a21f92cdcc0f6a48863134
+--! Previous: sha1:5b24a5c729da38250e8f2e17bc23aa666ede3489
+--! Hash: sha1:8388a07d63b2818404c890487dfe414297c672b5
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

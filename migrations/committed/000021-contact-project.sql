@@ -1,5 +1,5 @@
---! Previous: sha1:ff3941d45c43c45cb8a21f92cdcc0f6a48863134
---! Hash: sha1:65105ea82375ddfc3d616cdda826e7cddabe5e33
+--! Previous: sha1:8388a07d63b2818404c890487dfe414297c672b5
+--! Hash: sha1:3faeebea31ffe624b3bf97e40e3a71ebf262bba1
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:65105ea82375ddfc3d616cdda826e7cddabe5e33
---! Hash: sha1:17b1d6fccf315d109238f7c37db3a1e6465b909d
+--! Previous: sha1:3faeebea31ffe624b3bf97e40e3a71ebf262bba1
+--! Hash: sha1:39d99213a7f131e5885787df86d5aaddf2034e36
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
