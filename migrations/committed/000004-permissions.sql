@@ -1,5 +1,5 @@
---! Previous: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
---! Hash: sha1:ba3cd653b22defa3af5003f809d157f18ca45be5
+--! Previous: sha1:8a5d5402b2e628ce7ace78659a2b78ca01b1e997
+--! Hash: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

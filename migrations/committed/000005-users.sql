@@ -1,5 +1,5 @@
---! Previous: sha1:ba3cd653b22defa3af5003f809d157f18ca45be5
---! Hash: sha1:4b4fdf8fda7f6640deaa9a75d696b0592b57fe19
+--! Previous: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
+--! Hash: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

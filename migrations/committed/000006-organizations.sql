@@ -1,5 +1,5 @@
---! Previous: sha1:4b4fdf8fda7f6640deaa9a75d696b0592b57fe19
---! Hash: sha1:3a79c5bd968a5e5fdacfd9ce029166e8f858017c
+--! Previous: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
+--! Hash: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

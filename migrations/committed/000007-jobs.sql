@@ -1,5 +1,5 @@
---! Previous: sha1:3a79c5bd968a5e5fdacfd9ce029166e8f858017c
---! Hash: sha1:2e03a0076d4a5763b2217edde362b603f01e4448
+--! Previous: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
+--! Hash: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

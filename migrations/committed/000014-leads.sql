@@ -315,8 +315,8 @@ begin
   if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
     new.phone := app_hidden.to_e164(new.phone, coalesce(project_country, 'US'));
   end if;
-  if new.address is distinct from null and (new.address).country is null then
-    new.address.country := coalesce(project_country, 'US');
+  if new.address is distinct from null then
+    new.address := app_hidden.complete_address(new.address, project_country);
   end if;
   if new.budget_min is not null then
     new.budget_min := app_hidden.to_money(new.budget_min, project_currency, 'budgetMin');
@@ -379,6 +379,9 @@ create trigger _200_prepare before insert or update on app_public.leads for each
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if new.lead_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the lead that the note is about.', '{"field": "leadId"}');
+  end if;
   if tg_op = 'INSERT' then
     select l.project_id, l.organization_id into new.project_id, new.organization_id from app_public.leads l where l.id = new.lead_id;
   elsif new.text is distinct from old.text then
@@ -439,6 +442,10 @@ declare
   found_id uuid;
   knows_all boolean := app_hidden.organization_can(organization_id, 'org.member') or app_hidden.organization_can(organization_id, 'lead.read');
 begin
+  if length(agent.name) > 300 or length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field', case when length(agent.name) > 300 then 'agent.name'
+      when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
   if agent.id is not null then
     select a.id into found_id from app_public.agents a where a.id = agent.id and a.organization_id = agent_for.organization_id and a.deleted_at is null
       and (knows_all or exists (select from app_public.leads l where l.agent_id = a.id and l.assignee_id = app_public.current_user_id() and l.deleted_at is null));
@@ -576,6 +583,12 @@ begin
     end if;
     update app_public.leads l set source_id = target.id where l.source_id = source.id;
     get diagnostics amount = row_count;
+  elsif app_hidden.organization_can(source.organization_id, 'project.manage') and not source.is_system then
+    select count(*) into amount from app_public.leads l where l.source_id = source.id;
+    if amount > 0 then
+      perform app_hidden.fail('CONFLICT', format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them to another source.',
+        amount || case when amount = 1 then ' lead' else ' leads' end), jsonb_build_object('dependents', jsonb_build_object('leads', amount)));
+    end if;
   end if;
   perform app_hidden.delete_record(null::app_public.lead_sources, source.id::text);
   return row(source.id, true, source.project_id, amount);

@@ -66,7 +66,7 @@ test("definer functions pin search_path, and nothing else does, since that preve
   ).toEqual([]);
 });
 
-test("every function states its volatility, or is a trigger's", async () => {
+test("every function states its volatility", async () => {
   // VOLATILE is the default, so a text is asked for what was written.
   const stated = /\b(immutable|stable|volatile)\b/i;
   const unstated: string[] = [];
