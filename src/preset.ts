@@ -41,10 +41,16 @@ export interface PresetOptions {
   /** Connections of plat_authenticator. */
   pool: Pool;
   signLoginToken: LoginTokens["sign"];
+  /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
+  adaptor?: ReturnType<typeof makeFusedAdaptor>;
 }
 
 /** The preset of the API; `pool` serves introspection too. */
-export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileConfig.Preset {
+export function createPreset({
+  pool,
+  signLoginToken,
+  adaptor = makeFusedAdaptor(),
+}: PresetOptions): GraphileConfig.Preset {
   const withPool =
     (transform: typeof hashPassword): ArgumentTransform =>
     (value, { context, ...details }) =>
@@ -92,7 +98,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
           pubsub: false,
           pgSettingsForIntrospection: { role: "plat_user" },
         }),
-        adaptor: makeFusedAdaptor(),
+        adaptor,
       },
     ],
     plat: { signLoginToken },

@@ -1,5 +1,5 @@
---! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
---! Hash: sha1:98dd46a787e1f005a30008873cc1803dc9ae3488
+--! Previous: sha1:8cc07f8c541c0f372ed7b5e329100bd1f297df74
+--! Hash: sha1:5b6f4a16c1682564b753d7f8e74c3d7c51e9e0fb
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -57,7 +57,7 @@ create function app_private.tg__state() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   subject text := tg_argv[0];
-  step app_hidden.transitions;
+  step record;
   requirement record;
   state_before text;
 begin
@@ -69,9 +69,13 @@ begin
   end if;
   -- Not "is not distinct from", which reaches no index.
   if state_before is null then
-    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
+    select t.by_service, t.permission,
+        exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) as has_requirements
+      into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
   else
-    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
+    select t.by_service, t.permission,
+        exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) as has_requirements
+      into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
   end if;
   if step is null or (step.by_service and not coalesce(app_hidden.is_service(), false)) then
     perform app_hidden.fail('INVALID_TRANSITION',
@@ -86,13 +90,15 @@ begin
     and not app_hidden.project_can((to_jsonb(new) ->> 'project_id')::uuid, (to_jsonb(new) ->> 'organization_id')::uuid, step.permission) then
     perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission), jsonb_build_object('permission', step.permission));
   end if;
-  for requirement in
-    select r.column_name, r.message from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
-  loop
-    if to_jsonb(new) ->> requirement.column_name is null then
-      perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
-    end if;
-  end loop;
+  if step.has_requirements then
+    for requirement in
+      select r.column_name, r.message from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
+    loop
+      if to_jsonb(new) ->> requirement.column_name is null then
+        perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+      end if;
+    end loop;
+  end if;
   if tg_argv[1]::boolean then
     new.status_changed_at := now();
   end if;

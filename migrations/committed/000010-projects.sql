@@ -1,5 +1,5 @@
---! Previous: sha1:98dd46a787e1f005a30008873cc1803dc9ae3488
---! Hash: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
+--! Previous: sha1:5b6f4a16c1682564b753d7f8e74c3d7c51e9e0fb
+--! Hash: sha1:b814be5bc80fdedde31a18cc0378573b8ddd0734
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
