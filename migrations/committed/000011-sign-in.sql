@@ -1,5 +1,5 @@
---! Previous: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
---! Hash: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
+--! Previous: sha1:f078a7459a35e39f9fc763ce3eb9b534a19a7550
+--! Hash: sha1:ee8c1988051f5ffece055afba8accf5bdf6706d6
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
---! Hash: sha1:71064e492686440dcd7f9dcc7343851976c24350
+--! Previous: sha1:ee8c1988051f5ffece055afba8accf5bdf6706d6
+--! Hash: sha1:443a6fcd69b6e65b91e22ca9ea68cb5c7b51c750
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:71064e492686440dcd7f9dcc7343851976c24350
---! Hash: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
+--! Previous: sha1:443a6fcd69b6e65b91e22ca9ea68cb5c7b51c750
+--! Hash: sha1:9170c26bd68ce8a12a4c27938f772f8f52c01400
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

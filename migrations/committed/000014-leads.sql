@@ -1,5 +1,5 @@
---! Previous: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
---! Hash: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
+--! Previous: sha1:9170c26bd68ce8a12a4c27938f772f8f52c01400
+--! Hash: sha1:133f43fd01bff22790522544a75a97b7d80da6d8
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
---! Hash: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
+--! Previous: sha1:133f43fd01bff22790522544a75a97b7d80da6d8
+--! Hash: sha1:e2861bee9ef4d75967dbaf47f54fe3d0c41bf4e3
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

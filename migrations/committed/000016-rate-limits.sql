@@ -1,5 +1,5 @@
---! Previous: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
---! Hash: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
+--! Previous: sha1:e2861bee9ef4d75967dbaf47f54fe3d0c41bf4e3
+--! Hash: sha1:09cb05bd2d0d6fb5cc5c3b90c56d82a7b3d5d04a
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
---! Hash: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
+--! Previous: sha1:09cb05bd2d0d6fb5cc5c3b90c56d82a7b3d5d04a
+--! Hash: sha1:247b911832d14befcda298a35cc08e8f937b9404
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

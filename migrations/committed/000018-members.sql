@@ -1,5 +1,5 @@
---! Previous: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
---! Hash: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
+--! Previous: sha1:247b911832d14befcda298a35cc08e8f937b9404
+--! Hash: sha1:938786ae0b8025c25128e5d50e866137caa3dff1
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

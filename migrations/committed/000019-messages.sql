@@ -1,5 +1,5 @@
---! Previous: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
---! Hash: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
+--! Previous: sha1:938786ae0b8025c25128e5d50e866137caa3dff1
+--! Hash: sha1:8139e0009f4bc1a2d121678cb6af03ac65ddf0e5
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
---! Hash: sha1:e78f483da79861003c7e2bd856cd40a71e899942
+--! Previous: sha1:8139e0009f4bc1a2d121678cb6af03ac65ddf0e5
+--! Hash: sha1:501199c2d28d9989ffea9f5b0ca077f3310ab4c6
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

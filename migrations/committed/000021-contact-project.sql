@@ -1,5 +1,5 @@
---! Previous: sha1:e78f483da79861003c7e2bd856cd40a71e899942
---! Hash: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
+--! Previous: sha1:501199c2d28d9989ffea9f5b0ca077f3310ab4c6
+--! Hash: sha1:c21c28ddcb22cca6b442a876eefb267890dfee42
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

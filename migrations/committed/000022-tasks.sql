@@ -1,5 +1,5 @@
---! Previous: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
---! Hash: sha1:a7dd0fd9f678024b89ce11d072af5f2bb1211474
+--! Previous: sha1:c21c28ddcb22cca6b442a876eefb267890dfee42
+--! Hash: sha1:0aade90c7f1430aa93a78bef85ef0b844c4bcba9
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
