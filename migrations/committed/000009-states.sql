@@ -1,5 +1,5 @@
 --! Previous: sha1:cc2b4489d25662794acb43943e096e8181e7cbc6
---! Hash: sha1:0fe572ec487d826fe610b2948efb2900a8c9fdec
+--! Hash: sha1:4d8f495579ae5a01616c5a78e0d3cd9174d339df
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -53,16 +53,30 @@ comment on function app_hidden.transitions_from(text, jsonb) is 'The steps by ha
 create function app_hidden.is_service() returns boolean
 language sql stable as $$ select app_hidden.setting('service') = 'on' $$;
 
+create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
+language plpgsql stable as $$
+declare
+  requirement app_hidden.transition_requirements;
+begin
+  select * into requirement from app_hidden.transition_requirements r
+    where r.subject = refuse_missing.subject and r.to_state = state and record_now ->> r.column_name is null order by r.column_name limit 1;
+  if found then
+    perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+  end if;
+end $$;
+comment on function app_private.refuse_missing(text, text, jsonb) is
+  'Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.';
+
 create function app_private.tg__state() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   subject text := tg_argv[0];
   step app_hidden.transitions;
-  requirement record;
   state_before text;
 begin
   if tg_op = 'UPDATE' then
     if new.status is not distinct from old.status then
+      perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
       return new;
     end if;
     state_before := old.status;
@@ -82,13 +96,7 @@ begin
     and not app_hidden.project_can((to_jsonb(new) ->> 'project_id')::uuid, (to_jsonb(new) ->> 'organization_id')::uuid, step.permission) then
     perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission), jsonb_build_object('permission', step.permission));
   end if;
-  for requirement in
-    select * from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
-  loop
-    if to_jsonb(new) ->> requirement.column_name is null then
-      perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
-    end if;
-  end loop;
+  perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
   if to_jsonb(new) ? 'status_changed_at' then
     new.status_changed_at := now();
   end if;

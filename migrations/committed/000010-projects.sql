@@ -1,5 +1,5 @@
---! Previous: sha1:0fe572ec487d826fe610b2948efb2900a8c9fdec
---! Hash: sha1:eba153cf02618d0caebee33492fcd68d53ba5169
+--! Previous: sha1:4d8f495579ae5a01616c5a78e0d3cd9174d339df
+--! Hash: sha1:ce7478b0daa379196f0c6bb906c420396b14c83c
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:eba153cf02618d0caebee33492fcd68d53ba5169
---! Hash: sha1:a8f4cd4bef689a19b0f14ad17849b1d28b662914
+--! Previous: sha1:ce7478b0daa379196f0c6bb906c420396b14c83c
+--! Hash: sha1:861e05ba79d5bf8a2b0b9a6ad817dcdf3edc7e1f
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:a8f4cd4bef689a19b0f14ad17849b1d28b662914
---! Hash: sha1:69ae1e71c3d4a1c8f054a840d043c5a14853eef7
+--! Previous: sha1:861e05ba79d5bf8a2b0b9a6ad817dcdf3edc7e1f
+--! Hash: sha1:d732ff9fea5dc097a045cec95be7497fb3a532f0
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:69ae1e71c3d4a1c8f054a840d043c5a14853eef7
---! Hash: sha1:f7f2845f68be8d3d1e25150b7c34e1a17e27fe22
+--! Previous: sha1:d732ff9fea5dc097a045cec95be7497fb3a532f0
+--! Hash: sha1:602a54f2e89fd75785a6d1669a057e491248d8f0
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:f7f2845f68be8d3d1e25150b7c34e1a17e27fe22
---! Hash: sha1:b36c2f7cd2915e13c2929c07ab7021c9e01cc313
+--! Previous: sha1:602a54f2e89fd75785a6d1669a057e491248d8f0
+--! Hash: sha1:b86c2f276bb689e6f1fd8b7ff66439f0450f2a66
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

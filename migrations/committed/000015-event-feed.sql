@@ -1,5 +1,5 @@
---! Previous: sha1:b36c2f7cd2915e13c2929c07ab7021c9e01cc313
---! Hash: sha1:4dafca97b24beb4c5c87b15dbc1c5c5821fe5704
+--! Previous: sha1:b86c2f276bb689e6f1fd8b7ff66439f0450f2a66
+--! Hash: sha1:beafcd647dae74b4963cdba305f91a6cc0f5b4a1
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:4dafca97b24beb4c5c87b15dbc1c5c5821fe5704
---! Hash: sha1:029681561fbffbe56a57b75ff011c42d397400f1
+--! Previous: sha1:beafcd647dae74b4963cdba305f91a6cc0f5b4a1
+--! Hash: sha1:fa291a5ab344257d693198bf9a890e2fcc98b473
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

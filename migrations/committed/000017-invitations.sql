@@ -1,5 +1,5 @@
---! Previous: sha1:029681561fbffbe56a57b75ff011c42d397400f1
---! Hash: sha1:7ff9ee5b3621bdab893b613159728efbd9ab32bd
+--! Previous: sha1:fa291a5ab344257d693198bf9a890e2fcc98b473
+--! Hash: sha1:f5d8b0b7feb0ebeab5d5c26e750dc943488f218e
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

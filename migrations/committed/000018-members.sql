@@ -1,5 +1,5 @@
---! Previous: sha1:7ff9ee5b3621bdab893b613159728efbd9ab32bd
---! Hash: sha1:e04a2104b1773225a181bd9a2901bdaedb950a0e
+--! Previous: sha1:f5d8b0b7feb0ebeab5d5c26e750dc943488f218e
+--! Hash: sha1:b4add832df525936eee77692d7276213a0964e83
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:e04a2104b1773225a181bd9a2901bdaedb950a0e
---! Hash: sha1:25fb6ed96b5211d21a303fba31a40bd2985a1276
+--! Previous: sha1:b4add832df525936eee77692d7276213a0964e83
+--! Hash: sha1:e88bf2d801e906d0c3c1d4ce7ffc44167e96b152
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

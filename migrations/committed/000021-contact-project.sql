@@ -1,5 +1,5 @@
---! Previous: sha1:25fb6ed96b5211d21a303fba31a40bd2985a1276
---! Hash: sha1:4910c7c1de4505bf9cccf8aeb90d150e437caed7
+--! Previous: sha1:e88bf2d801e906d0c3c1d4ce7ffc44167e96b152
+--! Hash: sha1:496c2d0b1bef7f89b0cd2d3bf8d73261004d6120
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

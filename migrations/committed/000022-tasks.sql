@@ -1,5 +1,5 @@
---! Previous: sha1:4910c7c1de4505bf9cccf8aeb90d150e437caed7
---! Hash: sha1:d074a661f71f2fbd2c334481d7ea6dcf0b588968
+--! Previous: sha1:496c2d0b1bef7f89b0cd2d3bf8d73261004d6120
+--! Hash: sha1:8710f44530be33f3efd4d2d48ad410dd0163ecdc
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
