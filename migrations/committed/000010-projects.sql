@@ -1,5 +1,5 @@
 --! Previous: sha1:4d8f495579ae5a01616c5a78e0d3cd9174d339df
---! Hash: sha1:ce7478b0daa379196f0c6bb906c420396b14c83c
+--! Hash: sha1:08fffe276367ef27428e01d3b11885853f67de6c
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -165,15 +165,26 @@ end $$;
 create trigger _200_prepare before insert or update on app_public.projects
   for each row execute function app_private.tg_projects__prepare();
 
--- Here because the countries come after the organizations.
+-- Here because the countries come after organizations and users.
 create function app_private.tg_organizations__prepare() returns trigger
 language plpgsql volatile as $$
 begin
   new.address := app_hidden.complete_address(new.address, null);
+  new.phone := app_hidden.to_e164(new.phone, (new.address).country);
+  new.email := lower(new.email);
   return new;
 end $$;
-create trigger _200_prepare before insert or update of address on app_public.organizations
+create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
   for each row execute function app_private.tg_organizations__prepare();
+
+create function app_private.tg_users__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.phone := app_hidden.to_e164(new.phone, null);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of phone on app_public.users
+  for each row execute function app_private.tg_users__prepare();
 
 create function app_private.tg_projects__own() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:ce7478b0daa379196f0c6bb906c420396b14c83c
---! Hash: sha1:861e05ba79d5bf8a2b0b9a6ad817dcdf3edc7e1f
+--! Previous: sha1:08fffe276367ef27428e01d3b11885853f67de6c
+--! Hash: sha1:ae97ea926eee728cba4ea7f23a445bb9685ce5d0
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

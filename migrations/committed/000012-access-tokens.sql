@@ -1,5 +1,5 @@
---! Previous: sha1:861e05ba79d5bf8a2b0b9a6ad817dcdf3edc7e1f
---! Hash: sha1:d732ff9fea5dc097a045cec95be7497fb3a532f0
+--! Previous: sha1:ae97ea926eee728cba4ea7f23a445bb9685ce5d0
+--! Hash: sha1:4ac3f021870ecb06967cb6e7ac67288d51e92784
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

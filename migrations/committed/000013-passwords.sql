@@ -1,5 +1,5 @@
---! Previous: sha1:d732ff9fea5dc097a045cec95be7497fb3a532f0
---! Hash: sha1:602a54f2e89fd75785a6d1669a057e491248d8f0
+--! Previous: sha1:4ac3f021870ecb06967cb6e7ac67288d51e92784
+--! Hash: sha1:babc921e1483649c2f68243eb6a31702671c2164
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

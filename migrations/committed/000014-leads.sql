@@ -1,5 +1,5 @@
---! Previous: sha1:602a54f2e89fd75785a6d1669a057e491248d8f0
---! Hash: sha1:b86c2f276bb689e6f1fd8b7ff66439f0450f2a66
+--! Previous: sha1:babc921e1483649c2f68243eb6a31702671c2164
+--! Hash: sha1:f2a18184913ce4f4aeb5ea47b6f5f21fbb01d25e
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

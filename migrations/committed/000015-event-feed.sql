@@ -1,5 +1,5 @@
---! Previous: sha1:b86c2f276bb689e6f1fd8b7ff66439f0450f2a66
---! Hash: sha1:beafcd647dae74b4963cdba305f91a6cc0f5b4a1
+--! Previous: sha1:f2a18184913ce4f4aeb5ea47b6f5f21fbb01d25e
+--! Hash: sha1:cc1185d4a5ee415f662b769b36049f99ee1f54c0
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

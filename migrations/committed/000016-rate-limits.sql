@@ -1,5 +1,5 @@
---! Previous: sha1:beafcd647dae74b4963cdba305f91a6cc0f5b4a1
---! Hash: sha1:fa291a5ab344257d693198bf9a890e2fcc98b473
+--! Previous: sha1:cc1185d4a5ee415f662b769b36049f99ee1f54c0
+--! Hash: sha1:6fc6807a4e2ff60bf99f216509eaf630b264878c
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

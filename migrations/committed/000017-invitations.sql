@@ -1,5 +1,5 @@
---! Previous: sha1:fa291a5ab344257d693198bf9a890e2fcc98b473
---! Hash: sha1:f5d8b0b7feb0ebeab5d5c26e750dc943488f218e
+--! Previous: sha1:6fc6807a4e2ff60bf99f216509eaf630b264878c
+--! Hash: sha1:39ac22c2d8444af8f60bf254c4fc987d80b21f3d
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

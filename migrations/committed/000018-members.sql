@@ -1,5 +1,5 @@
---! Previous: sha1:f5d8b0b7feb0ebeab5d5c26e750dc943488f218e
---! Hash: sha1:b4add832df525936eee77692d7276213a0964e83
+--! Previous: sha1:39ac22c2d8444af8f60bf254c4fc987d80b21f3d
+--! Hash: sha1:ddc7d2c8eb12d2def2d6f64c65be56a088e700d8
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

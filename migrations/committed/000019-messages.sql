@@ -1,5 +1,5 @@
---! Previous: sha1:b4add832df525936eee77692d7276213a0964e83
---! Hash: sha1:e88bf2d801e906d0c3c1d4ce7ffc44167e96b152
+--! Previous: sha1:ddc7d2c8eb12d2def2d6f64c65be56a088e700d8
+--! Hash: sha1:c1cb3ff97e1b4c8674c2f8e70fb00fa9d0de295d
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

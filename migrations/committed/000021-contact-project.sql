@@ -1,5 +1,5 @@
---! Previous: sha1:e88bf2d801e906d0c3c1d4ce7ffc44167e96b152
---! Hash: sha1:496c2d0b1bef7f89b0cd2d3bf8d73261004d6120
+--! Previous: sha1:c1cb3ff97e1b4c8674c2f8e70fb00fa9d0de295d
+--! Hash: sha1:1fa43d2920b3c228a4cacfd3784c4fb27ac98a6e
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:496c2d0b1bef7f89b0cd2d3bf8d73261004d6120
---! Hash: sha1:8710f44530be33f3efd4d2d48ad410dd0163ecdc
+--! Previous: sha1:1fa43d2920b3c228a4cacfd3784c4fb27ac98a6e
+--! Hash: sha1:231c309b808d62563b8b5629c6fa5c13b566fd3c
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
