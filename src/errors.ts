@@ -3,9 +3,12 @@
  * An error inside a well-formed operation travels with HTTP 200, beside `data`.
  */
 export const errorCodes = {
-  UNAUTHENTICATED: { status: 401, description: "The token is missing, unknown, expired or revoked." },
+  UNAUTHENTICATED: {
+    status: 401,
+    description: "The token is missing, unknown, expired or revoked, or the name and password do not match.",
+  },
   FORBIDDEN: { status: 403, description: "The viewer may see the record but not do that." },
-  NOT_FOUND: { status: 404, description: "The record does not exist for this viewer." },
+  NOT_FOUND: { status: 404, description: "The record of a mutation does not exist for this viewer." },
   BAD_USER_INPUT: {
     status: 400,
     description: "A value that cannot be: format, range, missing, both of two.",
@@ -13,18 +16,18 @@ export const errorCodes = {
   CONFLICT: { status: 409, description: "Refused because of what depends on it or already stands." },
   INVALID_TRANSITION: { status: 409, description: "The state machine has no such step from here." },
   INVENTORY_UNAVAILABLE: { status: 409, description: "The unit or lot is claimed." },
-  VERSION_MISMATCH: { status: 409, description: "Somebody else changed the record in between." },
+  VERSION_MISMATCH: { status: 409, description: "The record was changed by somebody else meanwhile." },
   IDEMPOTENCY_MISMATCH: { status: 409, description: "The idempotency key was used with another body." },
-  LIMIT_EXCEEDED: { status: 400, description: "Too large a list, too deep or too costly an operation." },
-  PAYLOAD_TOO_LARGE: { status: 413, description: "The body or a file is over the size limit." },
-  UNSUPPORTED_FILE: { status: 415, description: "The file's content is of a type that is not taken." },
-  RATE_LIMITED: { status: 429, description: "Too many tries." },
+  LIMIT_EXCEEDED: { status: 400, description: "A list, the depth or the cost of a query is over its limit." },
+  PAYLOAD_TOO_LARGE: { status: 413, description: "The body of the request is over its limit." },
+  UNSUPPORTED_FILE: { status: 415, description: "The content of the file is of no accepted type." },
+  RATE_LIMITED: { status: 429, description: "Too many tries; wait retryAfterSeconds." },
   PROJECT_ARCHIVED: { status: 409, description: "A write in an archived project." },
   PROVIDER_ERROR: {
     status: 502,
-    description: "The payment processor, mail server or other outside party failed.",
+    description: "An outside party failed: payment processor, mail server or other.",
   },
-  INTERNAL: { status: 500, description: "Ours; logged with the request id." },
+  INTERNAL: { status: 500, description: "A fault of the service; logged with the request id." },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

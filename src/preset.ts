@@ -10,16 +10,19 @@ import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword } from "./auth/passwords.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { transportPreset } from "./http/preset.ts";
+import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
+import type { ArgumentTransform } from "./operations/members.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
-import { GroupByPlugin } from "./plugins/GroupByPlugin.ts";
+import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
-import { OperationsPlugin, type ArgumentTransform } from "./plugins/OperationsPlugin.ts";
+import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
+import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
@@ -53,8 +56,9 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       BehaviorsPlugin,
       ScalarsPlugin,
       LoginTokenPlugin,
+      GroupingPlugin,
       ListsPlugin,
-      GroupByPlugin,
+      PortfolioConnectionsPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
@@ -99,6 +103,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
         return {
           claims,
           ip,
+          repeats: repeatFacts(request),
           pgSettings: pgSettings(claims, {
             requestId: requestState(request).id,
             channel: "API",

@@ -5,6 +5,7 @@ import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
+import { demoUser, loadDemo } from "./demo/index.ts";
 import { startGraphql } from "./graphql.ts";
 import { createApp } from "./http/app.ts";
 import { healthz, readyz } from "./http/health.ts";
@@ -37,6 +38,11 @@ async function main(): Promise<void> {
 
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.ownerUrl, { authenticatorUrl: database.authenticatorUrl, logger: log });
+    const demo =
+      config.demo && (config.mode === "all" || config.mode === "migrate")
+        ? await loadDemo(database.ownerUrl)
+        : "absent";
+    if (demo === "loaded") log.info("The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
@@ -77,7 +83,7 @@ async function main(): Promise<void> {
     }
 
     shutdown.add("readiness", () => readiness.stop());
-    announce(config, log);
+    announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
     log.debug({ err: error }, "The start failed.");
     console.error((error as Error).message);

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:8c291ef3f63780ced4bd90208151245c54c71184
+--! Hash: sha1:9caa5215869eadfdd723a5cd6ccbeaa0b9d6d37f
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -9,6 +9,7 @@ create extension if not exists pg_trgm;
 create extension if not exists unaccent;
 create extension if not exists pgcrypto;
 create extension if not exists btree_gist;
+create extension if not exists btree_gin;
 
 create schema app_public;  -- what GraphQL shows
 create schema app_hidden;  -- used by it, not shown
@@ -110,7 +111,7 @@ declare
 begin
   execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
   execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select using (true)', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using (true)', name || '_values');
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
   execute format('comment on table app_public.%I is %L', name || '_values',
     E'@enum\n@enumName ' || type_name || E'\n\n' || description);

@@ -1,5 +1,5 @@
---! Previous: sha1:8c291ef3f63780ced4bd90208151245c54c71184
---! Hash: sha1:58e460e862f945f285f09b055f6ddec7278cfb36
+--! Previous: sha1:9caa5215869eadfdd723a5cd6ccbeaa0b9d6d37f
+--! Hash: sha1:ddff8452fd4716d7702457833ee7701a267e1667
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -11,7 +11,7 @@ create table app_hidden.record_types (
   write_permission text
 );
 alter table app_hidden.record_types enable row level security;
-create policy everybody on app_hidden.record_types for select using (true);
+create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.record_types to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';

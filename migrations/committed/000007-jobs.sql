@@ -1,5 +1,5 @@
---! Previous: sha1:ae5ad8dcd476fd9ca8a3895ac062a38bed4a8c46
---! Hash: sha1:c7b4e320be87a78e5ae93f8ef37e2d93d3cefec9
+--! Previous: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
+--! Hash: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

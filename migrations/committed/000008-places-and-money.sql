@@ -1,5 +1,5 @@
---! Previous: sha1:c7b4e320be87a78e5ae93f8ef37e2d93d3cefec9
---! Hash: sha1:cc2b4489d25662794acb43943e096e8181e7cbc6
+--! Previous: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
+--! Hash: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -10,7 +10,7 @@ create table app_hidden.countries (
   trunk_prefix text
 );
 alter table app_hidden.countries enable row level security;
-create policy everybody on app_hidden.countries for select using (true);
+create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.countries to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.countries is 'Countries with their calling code and the prefix that is dialled before national numbers.';
 insert into app_hidden.countries (code, calling_code, trunk_prefix) values
@@ -77,7 +77,7 @@ create table app_hidden.currencies (
   digits int not null
 );
 alter table app_hidden.currencies enable row level security;
-create policy everybody on app_hidden.currencies for select using (true);
+create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.currencies to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.currencies is 'Currencies with the number of digits after the point.';
 insert into app_hidden.currencies (code, digits) values
@@ -140,3 +140,20 @@ begin
   return round(amount, digits);
 end $$;
 comment on function app_hidden.to_money(numeric, text, text) is 'An amount with exactly the digits of its currency; one with more is refused.';
+
+create function app_private.tg__contact_details() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' or new.phone is distinct from old.phone then
+    new.phone := app_hidden.to_e164(new.phone, to_jsonb(new) #>> '{address,country}');
+  end if;
+  if to_jsonb(new) ? 'email' then
+    new.email := lower(new.email);
+  end if;
+  return new;
+end $$;
+comment on function app_private.tg__contact_details() is 'E-mail in lower case, phone as E.164 in the country of the row''s own address.';
+create trigger _200_contact_details before insert or update on app_public.organizations
+  for each row execute function app_private.tg__contact_details();
+create trigger _200_contact_details before insert or update on app_public.users
+  for each row execute function app_private.tg__contact_details();

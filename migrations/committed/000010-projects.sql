@@ -1,5 +1,5 @@
---! Previous: sha1:4d8f495579ae5a01616c5a78e0d3cd9174d339df
---! Hash: sha1:08fffe276367ef27428e01d3b11885853f67de6c
+--! Previous: sha1:82f7cd373b1aa01d1ac2f7afddec77a83970c227
+--! Hash: sha1:a4097f29a85239dfa3dced7c40eea1dfe9a5f8ab
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -134,8 +134,6 @@ select app_private.make_state_machine('projects', 'project',
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  changed_fields jsonb;
 begin
   if not exists (select from app_hidden.currencies c where c.code = new.currency) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.', '{"field": "currency"}');
@@ -221,21 +219,68 @@ comment on function app_private.tg__refuse_archived() is 'Refuses writes of rows
 
 create function app_private.tg__project_organization() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  is_archived boolean;
 begin
-  select p.organization_id into new.organization_id from app_public.projects p where p.id = new.project_id;
+  select p.organization_id, p.archived_at is not null into new.organization_id, is_archived
+    from app_public.projects p where p.id = new.project_id;
+  if is_archived then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
   return new;
 end $$;
-comment on function app_private.tg__project_organization() is 'The organization of a row is that of its project.';
+comment on function app_private.tg__project_organization() is
+  'The organization of a new row is that of its project, which must not be archived: both in one look-up.';
 
 create function app_private.make_project_record(table_name text, subject text, write_permission text) returns void
 language plpgsql volatile as $$
 begin
   execute format('create trigger _050_organization before insert on app_public.%I for each row execute function app_private.tg__project_organization()', table_name);
-  execute format('create trigger _060_refuse_archived before insert or update or delete on app_public.%I for each row execute function app_private.tg__refuse_archived()', table_name);
+  execute format('create trigger _060_refuse_archived before update or delete on app_public.%I for each row execute function app_private.tg__refuse_archived()', table_name);
   perform app_private.make_record(table_name, subject, write_permission);
 end $$;
 comment on function app_private.make_project_record(text, text, text) is
   'make_record for a table with project_id and organization_id: the organization follows the project, archived projects are read-only.';
+
+-- The plain case in one line: a table that has nothing but its own columns beside these, one permission to read and one to write.
+create table app_private.project_record (
+  id uuid primary key default uuidv7(),
+  organization_id uuid not null,
+  project_id uuid not null,
+  inserted_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  version int not null default 1,
+  deleted_at timestamptz
+);
+alter table app_private.project_record enable row level security;
+comment on table app_private.project_record is
+  'Holds no rows: the columns of a record of a project, for `create table ... (like app_private.project_record including all, ...)`.';
+
+create function app_private.make_project_table(table_name text, subject text, read_permission text, write_permission text) returns void
+language plpgsql volatile as $$
+declare
+  readers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
+    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', read_permission);
+  writers text := format('organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
+    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))', write_permission);
+begin
+  execute format('alter table app_public.%I add constraint %I foreign key (project_id, organization_id)
+    references app_public.projects (id, organization_id) on delete cascade', table_name, table_name || '_project_id_fkey');
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name, format(
+    E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardPermission %s\n@backwardDescription The %s; null without the permission %2$s.\n\nThe project.',
+    app_hidden.camel(table_name), read_permission, replace(table_name, '_', ' ')));
+  execute format('create index %I on app_public.%I (organization_id, id desc) where deleted_at is null', table_name || '_organization', table_name);
+  execute format('create index %I on app_public.%I (project_id, id desc) where deleted_at is null', table_name || '_project', table_name);
+  execute format('alter table app_public.%I enable row level security', table_name);
+  execute format('create policy readers on app_public.%I for select to plat_user using (deleted_at is null and (%s))', table_name, readers);
+  execute format('create policy writers_insert on app_public.%I for insert to plat_user with check (%s)', table_name, writers);
+  execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name, writers);
+  execute format('create policy writers_delete on app_public.%I for delete to plat_user using (%s)', table_name, writers);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+  perform app_private.make_project_record(table_name, subject, write_permission);
+end $$;
+comment on function app_private.make_project_table(text, text, text, text) is
+  'Makes a table like app_private.project_record all it takes to be served: foreign key, indexes, row security by two permissions, and make_project_record.';
 
 --------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
---! Previous: sha1:08fffe276367ef27428e01d3b11885853f67de6c
---! Hash: sha1:ae97ea926eee728cba4ea7f23a445bb9685ce5d0
+--! Previous: sha1:a4097f29a85239dfa3dced7c40eea1dfe9a5f8ab
+--! Hash: sha1:1b022c4e72b47f72709466d5ad5afad7ea2a5b4c
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -224,6 +224,7 @@ begin
 end $$;
 comment on function app_public.login is $$
 @becomes user_id
+@eachTime
 @arg username User name or e-mail address.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;

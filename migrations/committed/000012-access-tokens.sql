@@ -1,5 +1,5 @@
---! Previous: sha1:ae97ea926eee728cba4ea7f23a445bb9685ce5d0
---! Hash: sha1:4ac3f021870ecb06967cb6e7ac67288d51e92784
+--! Previous: sha1:1b022c4e72b47f72709466d5ad5afad7ea2a5b4c
+--! Hash: sha1:200aeffd2f50f539fc8f2b7f0ffc63fd5377c43c
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -98,7 +98,7 @@ comment on function app_public.access_tokens_last_used_at is 'The last request w
 --------------------------------------------------------------------------------------------------------
 
 create function app_private.random_text(size int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   bytes bytea;
@@ -118,7 +118,7 @@ end $$;
 comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
 
 create function app_private.token_checksum(body text) returns text
-language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable strict parallel safe as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   rest bigint := crc32(convert_to(body, 'UTF8'));

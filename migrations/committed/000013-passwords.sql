@@ -1,5 +1,5 @@
---! Previous: sha1:4ac3f021870ecb06967cb6e7ac67288d51e92784
---! Hash: sha1:babc921e1483649c2f68243eb6a31702671c2164
+--! Previous: sha1:200aeffd2f50f539fc8f2b7f0ffc63fd5377c43c
+--! Hash: sha1:0024b5fa287656ec720cbb6638643f79f492fc4b
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:cc1185d4a5ee415f662b769b36049f99ee1f54c0
---! Hash: sha1:6fc6807a4e2ff60bf99f216509eaf630b264878c
+--! Previous: sha1:d6e3cad4d367b1d9e51bde47b4dd489d253ff8e3
+--! Hash: sha1:261962652bc76c21b0c37549437d7b5e88029725
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:6fc6807a4e2ff60bf99f216509eaf630b264878c
---! Hash: sha1:39ac22c2d8444af8f60bf254c4fc987d80b21f3d
+--! Previous: sha1:261962652bc76c21b0c37549437d7b5e88029725
+--! Hash: sha1:f36d11867111d6357a321aca36749abf881f4caf
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
@@ -258,6 +258,8 @@ comment on table app_public.organization_invites is 'An invitation to join an or
 comment on column app_public.organization_invites.email is 'The invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
+comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
 comment on column app_public.organization_invites.message is 'A few words in the mail.';
 comment on column app_public.organization_invites.sent_at is 'When the mail server took the last mail; until then, when the invitation was made.';
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';

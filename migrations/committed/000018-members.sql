@@ -1,5 +1,5 @@
---! Previous: sha1:39ac22c2d8444af8f60bf254c4fc987d80b21f3d
---! Hash: sha1:ddc7d2c8eb12d2def2d6f64c65be56a088e700d8
+--! Previous: sha1:f36d11867111d6357a321aca36749abf881f4caf
+--! Hash: sha1:5e0db324e3f2084545c46cabcd53d2306bf21e04
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:ddc7d2c8eb12d2def2d6f64c65be56a088e700d8
---! Hash: sha1:c1cb3ff97e1b4c8674c2f8e70fb00fa9d0de295d
+--! Previous: sha1:5e0db324e3f2084545c46cabcd53d2306bf21e04
+--! Hash: sha1:393a7827809eaf659bb41090853bf3532a7f909a
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

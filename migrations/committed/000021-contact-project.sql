@@ -1,5 +1,5 @@
---! Previous: sha1:c1cb3ff97e1b4c8674c2f8e70fb00fa9d0de295d
---! Hash: sha1:1fa43d2920b3c228a4cacfd3784c4fb27ac98a6e
+--! Previous: sha1:822dc4bc0c80869b4f64537fddc7cec7c38a35dc
+--! Hash: sha1:86cc37e21eed3384ce5d32e7d69a9b5b996636f9
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

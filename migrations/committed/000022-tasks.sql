@@ -1,5 +1,5 @@
---! Previous: sha1:1fa43d2920b3c228a4cacfd3784c4fb27ac98a6e
---! Hash: sha1:231c309b808d62563b8b5629c6fa5c13b566fd3c
+--! Previous: sha1:86cc37e21eed3384ce5d32e7d69a9b5b996636f9
+--! Hash: sha1:991d0b0768911272076e499ae9bf1ddb4ac9c300
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
@@ -119,6 +119,8 @@ comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nThe st
 comment on function app_public.leads_filter_has_open_task is E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
 
 comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
+comment on column app_public.tasks.created_by_id is 'Who created it.';
+comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.organization_id is E'@insertOptional\n\nThe organization; needed where neither a lead nor a project is named.';
 comment on column app_public.tasks.project_id is 'The project.';
 comment on column app_public.tasks.lead_id is 'The lead that it is about.';

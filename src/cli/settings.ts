@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { settingsTable } from "../settingsTable.ts";
+import { settingsTable } from "../docs/settings.ts";
 
 /** Writes the table of settings into the README, between its two marks; with --check it only compares. */
 const readme = join(import.meta.dirname, "../../README.md");

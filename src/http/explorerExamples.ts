@@ -1,32 +1,51 @@
 /**
- * What the explorer page opens with: how to sign in there. The token goes into the headers editor below the document,
- * which the page keeps only when its user asks it to.
+ * What the explorer page opens with: a query that anybody may run, then how to sign in there. The token goes into the
+ * headers editor below the document, which the page keeps only when its user asks it to.
  */
-export const explorerQuery = `# 1. Sign in: run this, and copy the token from the answer.
-mutation SignIn {
-  login(input: { login: "you@example.com", password: "your password" }) {
-    token
+export const explorerQuery = `# The triangle above runs one of these; choose which.
+
+# 1. Anybody may ask this:
+query PublicProjects {
+  publicProjects(first: 10) {
+    id
+    title
+    status
+    city
   }
 }
 
-# 2. Open the tab "Headers" below, and replace its text by:
+# 2. Sign in, and copy the token from the answer. This is the user of the demo.
+mutation SignIn {
+  login(input: { username: "demo@plat.example", password: "demo-password" }) {
+    token
+    expiresAt
+  }
+}
+
+# 3. Open the tab "Headers" below, and replace its text by:
 #      { "Authorization": "Bearer <the token>" }
-#
-# 3. Everything you run from here on is yours:
+#    From here on you ask as that user.
 query Me {
   viewer {
-    id
     fullName
+    organizations {
+      role
+      organization {
+        name
+      }
+    }
   }
 }
 
-query NewestLeads {
+query NewLeads {
   leads(first: 20, filter: { status: [NEW] }) {
     id
     name
     email
-    phone
-    status
+    registeredAt
+    project {
+      title
+    }
   }
 }
 `;

@@ -3,8 +3,12 @@
  * - root lists and connections for tables tagged @portfolio only; lists, no connections, elsewhere
  * - aggregates on those connections only
  * - a column tagged @masked is written through operations but read through a computed column of the same name
- * - an attribute can be ordered by when an index holds it, partial indexes included
+ * - orderBy offers an attribute when an index holds it, partial indexes included (see src/lists/orders.ts)
+ * - groups are made by what has few values: enumerations, yes or no, the record it belongs to, and times
  */
+import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import { baseCodec } from "./codecs.ts";
+
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -21,6 +25,14 @@ const masked = [
   "-attribute:groupBy",
   "-attribute:havingBy",
 ] as const;
+
+function isGroupable(codec: PgCodec): boolean {
+  const base = baseCodec(codec);
+  return (
+    typeof codec.extensions?.tags?.enum === "string" ||
+    [TYPES.uuid, TYPES.boolean, TYPES.timestamptz, TYPES.date].some((type) => type === base)
+  );
+}
 
 export const BehaviorsPlugin: GraphileConfig.Plugin = {
   name: "BehaviorsPlugin",
@@ -45,7 +57,8 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
           const attribute = codec.attributes[attributeName]!;
           const result: any[] = [behavior];
           if (attribute.extensions?.tags?.masked) result.push(...masked);
-          if (attribute.extensions?.isIndexed === false) result.push("-orderBy");
+          if (attributeName === "deleted_at" || !isGroupable(attribute.codec))
+            result.push("-attribute:groupBy");
           return result;
         },
       },

@@ -12,10 +12,19 @@ export const NamingPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   gather: {
     hooks: {
-      // Comments in dollar quotes begin with a line break.
-      pgIntrospection_introspection(_info, { introspection }) {
-        for (const description of introspection.descriptions)
-          description.description = description.description?.trim();
+      // Comments in dollar quotes begin with a line break; the blank line after the tags is no part of the text.
+      pgIntrospection_introspection: {
+        // Those read tags, and whoever reads first has them parsed for all.
+        before: [
+          "PgFakeConstraintsPlugin",
+          "PgEnumTablesPlugin",
+          "PgRemoveExtensionResourcesPlugin",
+          "PgAggregatesSmartTagsPlugin",
+        ],
+        callback(_info, { introspection }) {
+          for (const description of introspection.descriptions)
+            description.description = description.description?.trim().replace(/^((?:@.*\n)+)\n+/, "$1");
+        },
       },
     },
   },

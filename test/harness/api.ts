@@ -16,6 +16,13 @@ export interface Answer {
   errors: { message: string; path?: (string | number)[]; extensions: Record<string, any> }[] | undefined;
 }
 
+export interface AskOptions {
+  /** Further headers of the request. */
+  headers?: Record<string, string>;
+  /** Gives the request up, whatever the server makes of it. */
+  signal?: AbortSignal;
+}
+
 /** Somebody who asks the API. */
 export interface Person {
   /** Their id; null for an anonymous visitor. */
@@ -23,7 +30,7 @@ export interface Person {
   email: string | null;
   token: string | null;
   /** Sends a document and gives the whole answer, errors included. */
-  ask(query: string, variables?: Record<string, unknown>): Promise<Answer>;
+  ask(query: string, variables?: Record<string, unknown>, options?: AskOptions): Promise<Answer>;
   /** Sends a document that has to succeed; throws with the errors otherwise. */
   get(query: string, variables?: Record<string, unknown>): Promise<any>;
   /** Sends a document that has to be refused; gives the extensions of its first error. */
@@ -79,29 +86,43 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
   const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${listening.port}/graphql`;
 
-  const post = (body: string, headers: Record<string, string>): Promise<Answer> =>
+  const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const outgoing = request(url, { method: "POST", agent, headers }, (response) => {
-        let text = "";
-        response.setEncoding("utf8");
-        response.on("data", (chunk) => (text += chunk));
-        response.on("error", reject);
-        response.on("end", () => {
-          const { data, errors } = JSON.parse(text);
-          resolve({ status: response.statusCode!, headers: response.headers, data, errors });
-        });
-      });
+      const outgoing = request(
+        url,
+        { method: "POST", agent, headers, ...(signal ? { signal } : {}) },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8");
+          response.on("data", (chunk) => (text += chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            const { data, errors } = JSON.parse(text);
+            resolve({ status: response.statusCode!, headers: response.headers, data, errors });
+          });
+        },
+      );
       outgoing.on("error", reject);
       outgoing.end(body);
     });
-  const send = (token: string | null, query: string, variables?: Record<string, unknown>) =>
-    post(JSON.stringify({ query, variables }), {
-      "content-type": "application/json",
-      ...(token ? { authorization: `Bearer ${token}` } : {}),
-    });
+  const send = (
+    token: string | null,
+    query: string,
+    variables?: Record<string, unknown>,
+    { headers, signal }: AskOptions = {},
+  ) =>
+    post(
+      JSON.stringify({ query, variables }),
+      {
+        ...headers,
+        "content-type": "application/json",
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+      },
+      signal,
+    );
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
-    const ask = (query: string, variables?: Record<string, unknown>) => send(token, query, variables);
+    const ask: Person["ask"] = (query, variables, options) => send(token, query, variables, options);
     return {
       id,
       email,

@@ -31,7 +31,15 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
     ownerUrl: owner.href,
     authenticatorUrl: authenticatorUrl(owner.href),
     drop: async () => {
-      await asRoot((client) => client.query(`drop database if exists ${name} with (force)`));
+      await asRoot(async (client) => {
+        // Pools that were ended a moment ago say goodbye first: a forced end would reach them as an error.
+        for (let tries = 0; tries < 100; tries++) {
+          const { rowCount } = await client.query("select from pg_stat_activity where datname = $1", [name]);
+          if (rowCount === 0) break;
+          await client.query("select pg_sleep(0.01)");
+        }
+        await client.query(`drop database if exists ${name} with (force)`);
+      });
     },
   };
 }

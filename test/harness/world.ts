@@ -1,4 +1,5 @@
 import { startApi, type Api, type Person } from "./api.ts";
+import type { TestDatabase } from "./database.ts";
 
 /** People of two organizations around one project, made over the API as its users would. */
 export interface World extends Api {
@@ -38,8 +39,9 @@ export async function affiliate(
   );
 }
 
-export async function startWorld(): Promise<World> {
-  const api = await startApi();
+/** @param from a database with more than the migrated chapters; a fresh one when absent. */
+export async function startWorld(from?: TestDatabase): Promise<World> {
+  const api = await startApi(from);
   const [owen, ada, max, olga] = await Promise.all(
     ["Owen Owner", "Ada Admin", "Max Member", "Olga Other"].map(api.signUp),
   );

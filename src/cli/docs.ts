@@ -1,0 +1,26 @@
+/**
+ * Writes the generated parts of the guides in docs/ from the code and from the migrations on a database of its own; with
+ * --check it only says which are not up to date.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Client } from "pg";
+import { guides, repository } from "../docs/generated.ts";
+import { withScratchDatabase } from "./scratchDatabase.ts";
+
+await withScratchDatabase(async (ownerUrl) => {
+  const database = new Client({ connectionString: ownerUrl });
+  await database.connect();
+  try {
+    for (const [file, { is, shall }] of await guides(database)) {
+      if (is === shall) continue;
+      if (!process.argv.includes("--check")) await writeFile(join(repository, file), shall);
+      else {
+        console.error(`${file} is not what the code and the migrations say: run \`npm run docs\`.`);
+        process.exitCode = 1;
+      }
+    }
+  } finally {
+    await database.end();
+  }
+});

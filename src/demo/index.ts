@@ -1,0 +1,49 @@
+import { Client } from "pg";
+import { leads } from "./leads.ts";
+import { messages } from "./messages.ts";
+import { demoUser, people } from "./people.ts";
+import { projects } from "./projects.ts";
+import { Stage } from "./stage.ts";
+
+export { demoUser };
+
+/**
+ * The demo organization, one file per chapter. Each chapter acts as its people through the operations of the API, so that
+ * every rule, state and event is the product's own; a later chapter finds on the stage what the earlier ones made.
+ */
+const chapters: readonly ((stage: Stage) => Promise<void>)[] = [people, projects, leads, messages];
+
+/** Held while one process loads the demo; the others wait and then find it there. */
+const lockKey = 7_528_000_002n;
+
+/** What became of the demo: loaded now, there from an earlier start, or left out because the database is in use. */
+export type DemoState = "loaded" | "present" | "absent";
+
+/**
+ * Loads the demo organization into a database that has no user and no organization yet, in one transaction, and sends no mail.
+ * @param ownerUrl the owner's connection to a migrated database.
+ */
+export async function loadDemo(ownerUrl: string): Promise<DemoState> {
+  const client = new Client({ connectionString: ownerUrl });
+  await client.connect();
+  try {
+    await client.query("begin");
+    await client.query("select pg_advisory_xact_lock($1)", [lockKey]);
+    const { rows } = await client.query<{ empty: boolean; present: boolean }>(
+      `select not exists (select from app_public.users) and not exists (select from app_public.organizations) as empty,
+         app_private.account_named($1) is not null as present`,
+      [demoUser.email],
+    );
+    if (!rows[0]!.empty) {
+      await client.query("rollback");
+      return rows[0]!.present ? "present" : "absent";
+    }
+    const stage = await Stage.open(client);
+    for (const chapter of chapters) await chapter(stage);
+    await stage.close();
+    await client.query("commit");
+    return "loaded";
+  } finally {
+    await client.end();
+  }
+}

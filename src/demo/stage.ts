@@ -1,0 +1,109 @@
+import type { Client, QueryResultRow } from "pg";
+
+/** The roles that the demo acts in. */
+const roles = ["plat_user", "plat_anonymous"] as const;
+
+const dayMs = 86_400_000;
+
+/** Where the chapters of the demo act: one transaction, in which people call the operations of the API. */
+export class Stage {
+  /** Ids of what the chapters made, by a name of the demo's own, such as "project gardens". */
+  readonly #ids = new Map<string, string>();
+  /** Roles that the owner of the database was made a member of for this transaction. */
+  readonly #joined: string[] = [];
+  readonly #client: Client;
+  readonly #now: number;
+  #actor = "";
+
+  private constructor(client: Client, now: Date) {
+    this.#client = client;
+    this.#now = now.getTime();
+  }
+
+  /** Prepares the transaction that `client` has begun. */
+  static async open(client: Client): Promise<Stage> {
+    const { rows } = await client.query<{ now: Date }>(
+      "select now(), set_config('plat.channel', 'IMPORT', true), set_config('jit', 'off', true)",
+    );
+    const stage = new Stage(client, rows[0]!.now);
+    for (const role of roles) {
+      const can = await client.query<{ yes: boolean }>("select pg_has_role(current_user, $1, 'set') as yes", [
+        role,
+      ]);
+      if (can.rows[0]?.yes) continue;
+      // An owner who made the roles may give them away, but is not in them.
+      await client.query(`grant ${role} to current_user with inherit false, set true`);
+      stage.#joined.push(role);
+    }
+    return stage;
+  }
+
+  /** Leaves the roles, and takes back the mails and other jobs that the chapters caused: nobody waits for them. */
+  async close(): Promise<void> {
+    await this.asOwner(
+      "select graphile_worker.complete_jobs(array(select j.id from graphile_worker.jobs j where j.created_at = now()))",
+    );
+    for (const role of this.#joined) await this.#client.query(`revoke ${role} from current_user`);
+  }
+
+  /** Keeps an id under a name of the demo's own. */
+  keep(name: string, id: string): string {
+    this.#ids.set(name, id);
+    return id;
+  }
+
+  /** The id that a chapter kept; throws when none did. */
+  id(name: string): string {
+    const id = this.#ids.get(name);
+    if (!id) throw new Error(`The demo has no ${name}.`);
+    return id;
+  }
+
+  /** The moment so many days before the demo is loaded, so that it never looks old. */
+  daysAgo(days: number): Date {
+    return new Date(this.#now - days * dayMs);
+  }
+
+  /** The day so many days from the loading of the demo, as PostgreSQL takes a date. */
+  day(daysFromNow: number): string {
+    return this.daysAgo(-daysFromNow).toISOString().slice(0, 10);
+  }
+
+  /**
+   * Runs a statement as one of the people, with their rights; as a visitor without a token where `person` is null.
+   * @returns its first row.
+   */
+  async as<R extends QueryResultRow = { id: string }>(
+    person: string | null,
+    sql: string,
+    values: unknown[] = [],
+  ): Promise<R> {
+    await this.#become(person === null ? "plat_anonymous" : "plat_user", person && this.id(person));
+    const { rows } = await this.#client.query<R>(sql, values);
+    return rows[0]!;
+  }
+
+  /** Runs a statement as the owner of the database: for what no operation of the API does, such as dates of the past. */
+  async asOwner(sql: string, values: unknown[] = []): Promise<void> {
+    await this.#become("none", null);
+    await this.#client.query(sql, values);
+  }
+
+  /** Creates a record as one of the people, with the statement behind the generated operations. */
+  create(person: string, table: string, input: Record<string, unknown>): Promise<{ id: string }> {
+    return this.as(person, `select r.id from app_hidden.create_record(null::app_public.${table}, $1) r`, [
+      input,
+    ]);
+  }
+
+  async #become(role: string, userId: string | null): Promise<void> {
+    const actor = `${role} ${userId}`;
+    // A function that makes an account becomes its user, so a visitor is set anew each time.
+    if (actor === this.#actor && role !== "plat_anonymous") return;
+    this.#actor = actor;
+    await this.#client.query("select set_config('role', $1, true), set_config('plat.user_id', $2, true)", [
+      role,
+      userId ?? "",
+    ]);
+  }
+}

@@ -1,0 +1,37 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClientBase } from "pg";
+import { errorsTable } from "./errors.ts";
+import { permissionsTable } from "./permissions.ts";
+import { stateMachines } from "./states.ts";
+
+/** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
+const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [
+  ["docs/errors.md", "errors", errorsTable],
+  ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
+  ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],
+  ["docs/states.md", "states", stateMachines],
+];
+
+export const repository = join(import.meta.dirname, "../..");
+
+/**
+ * Every guide with generated parts: its text as it stands in the repository, and as it has to be.
+ * @param database a migrated one.
+ * @throws Error when a guide lacks the marks of one of its parts.
+ */
+export async function guides(database: ClientBase): Promise<Map<string, { is: string; shall: string }>> {
+  const texts = new Map<string, { is: string; shall: string }>();
+  for (const [file, mark, write] of parts) {
+    const is = texts.get(file)?.is ?? (await readFile(join(repository, file), "utf8"));
+    const text = texts.get(file)?.shall ?? is;
+    const marks = new RegExp(`(<!-- ${mark} -->\n)[^]*?(<!-- /${mark} -->)`);
+    if (!marks.test(text)) throw new Error(`${file} lacks the marks <!-- ${mark} --> and <!-- /${mark} -->.`);
+    const part = await write(database);
+    texts.set(file, {
+      is,
+      shall: text.replace(marks, (_all, open: string, close: string) => `${open}\n${part}\n\n${close}`),
+    });
+  }
+  return texts;
+}

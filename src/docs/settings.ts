@@ -1,0 +1,14 @@
+import { settings } from "../settings.ts";
+import { markdownTable } from "./table.ts";
+
+/** The settings as a Markdown table. */
+export function settingsTable(): string {
+  return markdownTable(
+    ["Setting", "Default", "Meaning"],
+    Object.entries(settings).map(([name, setting]) => [
+      `\`${name}\``,
+      setting.default === undefined ? (setting.defaultText ?? "") : `\`${setting.default}\``,
+      setting.description,
+    ]),
+  );
+}

@@ -1,0 +1,111 @@
+/** The mutation behind a volatile function: its arguments are the members of `input`. */
+import { context as contextStepOf, get, lambda, type ExecutableStep } from "postgraphile/grafast";
+import type { GraphQLOutputType } from "postgraphile/graphql";
+import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
+import { sql, type SQL } from "postgraphile/pg-sql2";
+import { baseCodec, camel, inputTypeOf, tagTexts } from "../plugins/codecs.ts";
+import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { callInMutation } from "./call.ts";
+import { argumentValues, columnMembers, describeId, type Member } from "./members.ts";
+import type { Operation } from "./operation.ts";
+
+/** Tables whose records have a slug; mirrors app_hidden.has_slug. */
+const SLUG_TABLES: Record<string, string> = {
+  project: "projects",
+  organization: "organizations",
+  user: "users",
+};
+
+/** The operation of a function that the viewer may execute. */
+export function functionOperation(build: GraphileBuild.Build, resource: AnyResource): Operation {
+  const { GraphQLNonNull } = build.graphql;
+  const functionName = resource.extensions?.pg?.name ?? resource.name;
+  const fieldName = camel(functionName);
+  const tags = resource.extensions?.tags as Record<string, unknown> | undefined;
+  const argumentDescriptions = new Map(
+    tagTexts(tags, "arg").map((text) => [camel(text.split(/\s/, 1)[0]!), text.replace(/^\S+\s*/, "")]),
+  );
+  const parameters = (resource.parameters ?? []) as PgResourceParameter[];
+  const spreads = parameters[0]?.name === "input" && baseCodec(parameters[0].codec) === TYPES.jsonb;
+  const own = parameters.slice(spreads ? 1 : 0);
+  let members: Member[] | undefined;
+  const getMembers = () =>
+    (members ??= [
+      ...(spreads
+        ? columnMembers(build, resource.codec, fieldName.startsWith("create") ? "insert" : "update")
+        : []),
+      ...own.map((parameter): Member => {
+        const name = camel(parameter.name!);
+        const type = inputTypeOf(build, parameter.codec);
+        return {
+          name,
+          column: parameter.name!,
+          codec: parameter.codec,
+          type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
+          description:
+            argumentDescriptions.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
+        };
+      }),
+    ]);
+  const transforms = build.options.argumentTransforms ?? {};
+  const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
+  const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
+  /** Slugs become ids in SQL; scalars are checked one by one, so that a refusal names the argument. */
+  const toSql = (name: string, value: SQL): SQL => {
+    const parameter = parameters.find((p) => p.name === name)!;
+    if (isCheckedArgument(parameter.codec)) {
+      const type = parameter.codec.sqlType;
+      return sql`app_hidden.checked(${value}, ${sql.literal(sql.compile(type).text)}::regtype, ${sql.literal(camel(name))})::${type}`;
+    }
+    if (!isSlugArgument(parameter)) return value;
+    const table = name === "id" ? (tableOfResult ?? "") : (SLUG_TABLES[name.replace(/_id$/, "")] ?? "");
+    return sql`app_hidden.record_id(${sql.literal(table)}, ${value}, ${sql.literal(camel(name))})`;
+  };
+  return {
+    fieldName,
+    inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
+    description: resource.description ?? fieldName,
+    deprecationReason: typeof tags?.deprecated === "string" ? tags.deprecated : undefined,
+    becomes: typeof tags?.becomes === "string" ? tags.becomes : undefined,
+    eachTime: tags?.eachTime !== undefined,
+    members: getMembers,
+    outputType: () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType,
+    plan($input, $repeat) {
+      const $values = lambda([$input, contextStepOf()], ([input, context]) =>
+        argumentValues(input as Record<string, unknown>, context as Grafast.Context, {
+          spreads,
+          members: getMembers(),
+          own,
+          fieldName,
+          transforms,
+        }),
+      );
+      return callInMutation(resource, {
+        parameters: parameters.map((parameter) =>
+          isSlugArgument(parameter) || isCheckedArgument(parameter.codec)
+            ? { ...parameter, codec: TYPES.text }
+            : parameter,
+        ),
+        steps: parameters.map((parameter) => get($values as any, parameter.name!) as ExecutableStep),
+        call: (given) =>
+          sql`${sql.identifier(...tableName(resource))}(${sql.join(
+            given.map(([name, value]) => sql`${sql.identifier(name)} => ${toSql(name, value)}`),
+            ", ",
+          )})`,
+        $repeat,
+      }) as unknown as ExecutableStep;
+    },
+  };
+}
+
+/** A scalar domain over text. */
+function isCheckedArgument(codec: PgCodec): boolean {
+  const tags = codec.extensions?.tags;
+  return Boolean(codec.domainOfCodec) && baseCodec(codec) === TYPES.text && !tags?.enum && !tags?.transform;
+}
+
+function idDescription(name: string): string {
+  return name.endsWith("_id")
+    ? `The ${name.slice(0, -3).replaceAll("_", " ")}.`
+    : `The ${name.replaceAll("_", " ")}.`;
+}

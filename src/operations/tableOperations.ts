@@ -1,0 +1,92 @@
+/** createX, updateX and deleteX of a table, from what is granted on it. */
+import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import type { GraphQLOutputType } from "postgraphile/graphql";
+import { sql } from "postgraphile/pg-sql2";
+import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { callInMutation } from "./call.ts";
+import { columnMembers, toColumns, type Member } from "./members.ts";
+import type { Operation } from "./operation.ts";
+
+function recordStatement(
+  resource: AnyResource,
+  functionName: string,
+  argument: { step: ExecutableStep; pgCodec: PgCodec },
+  $repeat: ExecutableStep,
+) {
+  const table = sql.identifier(...tableName(resource));
+  return callInMutation(resource, {
+    parameters: [{ name: "input", codec: argument.pgCodec, required: true, notNull: true }],
+    steps: [argument.step],
+    call: (given) => sql`app_hidden.${sql.identifier(functionName)}(null::${table}, ${given[0]![1]})`,
+    $repeat,
+  });
+}
+
+/** The operations that grants on the table make. */
+export function tableOperations(build: GraphileBuild.Build, resource: AnyResource): Operation[] {
+  const typeName = build.inflection.tableType(resource.codec);
+  const extensions = resource.extensions ?? {};
+  const operations: Operation[] = [];
+  const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
+  const subject = typeName.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  for (const how of ["insert", "update"] as const) {
+    const granted = Object.values(resource.codec.attributes as Record<string, any>).some((a) =>
+      how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate,
+    );
+    if (!granted) continue;
+    const fieldName = `${how === "insert" ? "create" : "update"}${typeName}`;
+    let members: Member[] | undefined;
+    const getMembers = () => (members ??= columnMembers(build, resource.codec, how));
+    operations.push({
+      fieldName,
+      inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
+      description:
+        how === "insert"
+          ? `Creates a record: ${subject}.`
+          : `Changes a record: ${subject}. Members that are left out stay as they are.`,
+      deprecationReason: undefined,
+      members: getMembers,
+      outputType,
+      plan: ($input, $repeat) =>
+        recordStatement(
+          resource,
+          how === "insert" ? "create_record" : "update_record",
+          {
+            step: lambda($input, (input) => toColumns(getMembers(), input as Record<string, unknown>)),
+            pgCodec: TYPES.jsonb,
+          },
+          $repeat,
+        ) as unknown as ExecutableStep,
+    });
+  }
+  if (extensions.canDelete) {
+    const { GraphQLNonNull, GraphQLID } = build.graphql;
+    operations.push({
+      fieldName: `delete${typeName}`,
+      inputTypeName: `Delete${typeName}Input`,
+      description: `Deletes a record: ${subject}. Refused with CONFLICT while others depend on it.`,
+      deprecationReason: undefined,
+      members: () => [
+        {
+          name: "id",
+          column: "id",
+          codec: TYPES.text,
+          type: new GraphQLNonNull(GraphQLID),
+          description: "The record to delete.",
+        },
+      ],
+      outputType: () => build.getOutputTypeByName(`Delete${typeName}Payload`),
+      plan: ($input, $repeat) =>
+        object({
+          record: recordStatement(
+            resource,
+            "delete_record",
+            { step: get($input as any, "id") as ExecutableStep, pgCodec: TYPES.text },
+            $repeat,
+          ),
+        }),
+    });
+  }
+  return operations;
+}

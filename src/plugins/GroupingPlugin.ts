@@ -1,0 +1,49 @@
+/**
+ * Groups of aggregates by hour, day, week, month, quarter and year, all in UTC and spelt as DateTime and Date are; the stock
+ * ones know hour and day only, in the form of PostgreSQL.
+ */
+import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import { sql, type SQL } from "postgraphile/pg-sql2";
+import { baseCodec } from "./codecs.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      GroupingPlugin: true;
+    }
+  }
+}
+
+const units = ["hour", "day", "week", "month", "quarter", "year"] as const;
+const hasDays = (unit: string) => unit !== "hour" && unit !== "day";
+
+export const GroupingPlugin: GraphileConfig.Plugin = {
+  name: "GroupingPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      build: {
+        after: ["aggregates"],
+        callback(build) {
+          build.pgAggregateGroupBySpecs = units.flatMap((unit) => [
+            {
+              id: `truncated-to-${unit}`,
+              isSuitableType: (codec: PgCodec) => baseCodec(codec) === TYPES.timestamptz,
+              sqlWrap: (column: SQL) =>
+                sql`to_char(date_trunc(${sql.literal(unit)}, ${column} at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
+              sqlWrapCodec: () => TYPES.text,
+            },
+            {
+              id: `truncated-to-${unit}`,
+              isSuitableType: (codec: PgCodec) => hasDays(unit) && baseCodec(codec) === TYPES.date,
+              sqlWrap: (column: SQL) =>
+                sql`to_char(date_trunc(${sql.literal(unit)}, ${column}), 'YYYY-MM-DD')`,
+              sqlWrapCodec: () => TYPES.text,
+            },
+          ]);
+          return build;
+        },
+      },
+    },
+  },
+};
