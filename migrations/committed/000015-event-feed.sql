@@ -1,5 +1,5 @@
---! Previous: sha1:bd5a35757209bba93528f667db95b8b1e2359c5b
---! Hash: sha1:d6e3cad4d367b1d9e51bde47b4dd489d253ff8e3
+--! Previous: sha1:c755e8ce4016026f627f052c9be71dee1517a0a4
+--! Hash: sha1:a04b290e3cee366fa0874408f9e17b788a6969dc
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
@@ -26,7 +26,8 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
     or (((organization_id is null and stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
         or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
-      and app_hidden.sees_subject(subject_type, subject_id)));
+      -- Which mails a colleague gets is not for colleagues to read.
+      and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
 grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
 
 create index events_organization on app_public.events (organization_id, sequence);

@@ -1,5 +1,5 @@
---! Previous: sha1:d6e3cad4d367b1d9e51bde47b4dd489d253ff8e3
---! Hash: sha1:261962652bc76c21b0c37549437d7b5e88029725
+--! Previous: sha1:a04b290e3cee366fa0874408f9e17b788a6969dc
+--! Hash: sha1:31a21c02b7c8a6851232a6e3661799e67edd09cb
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:261962652bc76c21b0c37549437d7b5e88029725
---! Hash: sha1:f36d11867111d6357a321aca36749abf881f4caf
+--! Previous: sha1:31a21c02b7c8a6851232a6e3661799e67edd09cb
+--! Hash: sha1:4994ad6ee9349fb6983e67c65e28d17174f06a49
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

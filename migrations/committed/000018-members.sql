@@ -1,5 +1,5 @@
---! Previous: sha1:f36d11867111d6357a321aca36749abf881f4caf
---! Hash: sha1:5e0db324e3f2084545c46cabcd53d2306bf21e04
+--! Previous: sha1:4994ad6ee9349fb6983e67c65e28d17174f06a49
+--! Hash: sha1:16fbd5fcd8af4d15ee6fcd2edec72b094d4c5391
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

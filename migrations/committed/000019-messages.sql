@@ -1,5 +1,5 @@
---! Previous: sha1:5e0db324e3f2084545c46cabcd53d2306bf21e04
---! Hash: sha1:393a7827809eaf659bb41090853bf3532a7f909a
+--! Previous: sha1:16fbd5fcd8af4d15ee6fcd2edec72b094d4c5391
+--! Hash: sha1:906215f0cc2914afb6bd24287d86ce5e4f9fa8b4
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:393a7827809eaf659bb41090853bf3532a7f909a
---! Hash: sha1:822dc4bc0c80869b4f64537fddc7cec7c38a35dc
+--! Previous: sha1:906215f0cc2914afb6bd24287d86ce5e4f9fa8b4
+--! Hash: sha1:0aa2c4de916ef356ed1d114b5a26e8938c825330
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

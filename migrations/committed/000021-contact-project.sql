@@ -1,5 +1,5 @@
---! Previous: sha1:822dc4bc0c80869b4f64537fddc7cec7c38a35dc
---! Hash: sha1:86cc37e21eed3384ce5d32e7d69a9b5b996636f9
+--! Previous: sha1:0aa2c4de916ef356ed1d114b5a26e8938c825330
+--! Hash: sha1:a564b644a6958ab4e1bcb5673538b30d55f01c67
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:86cc37e21eed3384ce5d32e7d69a9b5b996636f9
---! Hash: sha1:991d0b0768911272076e499ae9bf1ddb4ac9c300
+--! Previous: sha1:a564b644a6958ab4e1bcb5673538b30d55f01c67
+--! Hash: sha1:4a4f2fb7c82d4af51118cf98f9eb37f1b71f2d6f
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

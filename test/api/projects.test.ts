@@ -265,20 +265,25 @@ describe("states", () => {
     COMPLETED: ["ARCHIVED"],
   };
 
+  /** The status after the step, or the refusal. */
+  const step = async (id: string, status: string): Promise<any> => {
+    const answer = await world.owen.ask(
+      `mutation ($input: UpdateProjectInput!) { updateProject(input: $input) { status } }`,
+      { input: { id, status } },
+    );
+    return answer.errors?.[0]?.extensions ?? answer.data.updateProject;
+  };
+
   test.each(all.slice(0, -1))("from %s: the listed steps pass, all others are refused", async (from) => {
     for (const to of all) {
       const project = await create({ title: `From ${from}`, status: from });
       const allowed = [...steps[from]!].sort();
       expect(project.allowedTransitions.map((t: any) => t.to).sort()).toEqual(allowed);
-      if (to === from || allowed.includes(to))
-        expect((await update({ id: project.id, status: to })).status).toBe(to);
-      else
-        expect(await refuse({ id: project.id, status: to })).toMatchObject({
-          code: "INVALID_TRANSITION",
-          from,
-          to,
-          allowedTransitions: allowed,
-        });
+      expect(await step(project.id, to)).toMatchObject(
+        to === from || allowed.includes(to)
+          ? { status: to }
+          : { code: "INVALID_TRANSITION", from, to, allowedTransitions: allowed },
+      );
     }
   });
 
@@ -292,14 +297,12 @@ describe("states", () => {
         archivedAt: expect.any(String),
         allowedTransitions: [{ to: from, allowed: true }],
       });
-      for (const to of all)
-        if (to !== from && to !== "ARCHIVED") {
-          expect(await refuse({ id, status: to })).toMatchObject({
-            code: "INVALID_TRANSITION",
-            from: "ARCHIVED",
-            allowedTransitions: [from],
-          });
-        }
+      for (const to of all.filter((state) => state !== from && state !== "ARCHIVED"))
+        expect(await step(id, to)).toMatchObject({
+          code: "INVALID_TRANSITION",
+          from: "ARCHIVED",
+          allowedTransitions: [from],
+        });
       expect(await update({ id, status: from })).toMatchObject({ status: from, archivedAt: null });
     },
   );
