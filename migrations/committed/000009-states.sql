@@ -1,5 +1,5 @@
 --! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
---! Hash: sha1:82f7cd373b1aa01d1ac2f7afddec77a83970c227
+--! Hash: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -71,7 +71,7 @@ create function app_private.tg__state() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   subject text := tg_argv[0];
-  step app_hidden.transitions;
+  step record;
   state_before text;
 begin
   if tg_op = 'UPDATE' then
@@ -85,9 +85,13 @@ begin
   end if;
   -- Not "is not distinct from", which reaches no index.
   if state_before is null then
-    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
+    select t.by_service, t.permission,
+        exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) as has_requirements
+      into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
   else
-    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
+    select t.by_service, t.permission,
+        exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) as has_requirements
+      into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
   end if;
   if step is null or (step.by_service and not coalesce(app_hidden.is_service(), false)) then
     perform app_hidden.fail('INVALID_TRANSITION',
@@ -102,7 +106,7 @@ begin
     and not app_hidden.project_can((to_jsonb(new) ->> 'project_id')::uuid, (to_jsonb(new) ->> 'organization_id')::uuid, step.permission) then
     perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission), jsonb_build_object('permission', step.permission));
   end if;
-  if exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) then
+  if step.has_requirements then
     perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
   end if;
   if tg_argv[1]::boolean then

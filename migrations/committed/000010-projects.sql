@@ -1,5 +1,5 @@
---! Previous: sha1:82f7cd373b1aa01d1ac2f7afddec77a83970c227
---! Hash: sha1:a4097f29a85239dfa3dced7c40eea1dfe9a5f8ab
+--! Previous: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
+--! Hash: sha1:8153053267263af19b348e62e9448392614ce88f
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

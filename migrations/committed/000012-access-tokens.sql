@@ -1,5 +1,5 @@
---! Previous: sha1:1b022c4e72b47f72709466d5ad5afad7ea2a5b4c
---! Hash: sha1:200aeffd2f50f539fc8f2b7f0ffc63fd5377c43c
+--! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

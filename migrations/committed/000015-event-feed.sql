@@ -1,5 +1,5 @@
---! Previous: sha1:c755e8ce4016026f627f052c9be71dee1517a0a4
---! Hash: sha1:a04b290e3cee366fa0874408f9e17b788a6969dc
+--! Previous: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
+--! Hash: sha1:acad16134c533ce03bddb482639ab9d59c8d552d
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

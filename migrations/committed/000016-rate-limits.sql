@@ -1,5 +1,5 @@
---! Previous: sha1:a04b290e3cee366fa0874408f9e17b788a6969dc
---! Hash: sha1:31a21c02b7c8a6851232a6e3661799e67edd09cb
+--! Previous: sha1:acad16134c533ce03bddb482639ab9d59c8d552d
+--! Hash: sha1:52819e843d4e720e7732474a39483f167508f441
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:31a21c02b7c8a6851232a6e3661799e67edd09cb
---! Hash: sha1:4994ad6ee9349fb6983e67c65e28d17174f06a49
+--! Previous: sha1:52819e843d4e720e7732474a39483f167508f441
+--! Hash: sha1:ddf20bf156d1cf8d7544e2acbe5f2be5faff3453
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

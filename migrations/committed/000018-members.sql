@@ -1,5 +1,5 @@
---! Previous: sha1:4994ad6ee9349fb6983e67c65e28d17174f06a49
---! Hash: sha1:16fbd5fcd8af4d15ee6fcd2edec72b094d4c5391
+--! Previous: sha1:ddf20bf156d1cf8d7544e2acbe5f2be5faff3453
+--! Hash: sha1:4f7d85c9a2485ea5817a4fa9a3d6df18c80e5a61
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

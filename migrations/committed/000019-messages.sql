@@ -1,5 +1,5 @@
---! Previous: sha1:16fbd5fcd8af4d15ee6fcd2edec72b094d4c5391
---! Hash: sha1:906215f0cc2914afb6bd24287d86ce5e4f9fa8b4
+--! Previous: sha1:4f7d85c9a2485ea5817a4fa9a3d6df18c80e5a61
+--! Hash: sha1:9192a6c2f2802f92f4617775de04c48582aabdac
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:906215f0cc2914afb6bd24287d86ce5e4f9fa8b4
---! Hash: sha1:0aa2c4de916ef356ed1d114b5a26e8938c825330
+--! Previous: sha1:9192a6c2f2802f92f4617775de04c48582aabdac
+--! Hash: sha1:63ec58113323e6c117c2d5cec9e31de45fb62826
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

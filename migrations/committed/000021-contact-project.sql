@@ -1,5 +1,5 @@
---! Previous: sha1:0aa2c4de916ef356ed1d114b5a26e8938c825330
---! Hash: sha1:a564b644a6958ab4e1bcb5673538b30d55f01c67
+--! Previous: sha1:63ec58113323e6c117c2d5cec9e31de45fb62826
+--! Hash: sha1:a151920d6305bbbe4ea46ef767df11c95a089575
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

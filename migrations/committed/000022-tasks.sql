@@ -1,5 +1,5 @@
---! Previous: sha1:a564b644a6958ab4e1bcb5673538b30d55f01c67
---! Hash: sha1:4a4f2fb7c82d4af51118cf98f9eb37f1b71f2d6f
+--! Previous: sha1:a151920d6305bbbe4ea46ef767df11c95a089575
+--! Hash: sha1:4f102dcbe7d6f11336d9caf3b3a053e9a130a447
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

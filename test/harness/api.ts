@@ -3,7 +3,7 @@ import { Pool } from "pg";
 import pino from "pino";
 import { generate } from "selfsigned";
 import { onStatement } from "../../src/database/statementEvents.ts";
-import { startGraphql } from "../../src/graphql.ts";
+import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -61,7 +61,10 @@ const password = "correct horse battery staple";
 let names = 0;
 
 /** The real API over HTTPS, on a database of the test file's own. */
-export async function startApi(from?: TestDatabase): Promise<Api> {
+export async function startApi(
+  from?: TestDatabase,
+  options: Partial<Pick<GraphqlOptions, "adaptor">> = {},
+): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
@@ -69,6 +72,7 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
     poolSize: 10,
     jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
     log,
+    ...options,
   });
   const app = createApp({
     config: { production: false, trustProxy: false, explorer: false },
