@@ -22,6 +22,7 @@ import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
+import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
@@ -57,6 +58,7 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       LoginTokenPlugin,
       GroupingPlugin,
       ListsPlugin,
+      PortfolioConnectionsPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,

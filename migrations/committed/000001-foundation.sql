@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:fa532cd39134ce2c86703281fdacac3dbf218468
+--! Hash: sha1:9caa5215869eadfdd723a5cd6ccbeaa0b9d6d37f
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -9,6 +9,7 @@ create extension if not exists pg_trgm;
 create extension if not exists unaccent;
 create extension if not exists pgcrypto;
 create extension if not exists btree_gist;
+create extension if not exists btree_gin;
 
 create schema app_public;  -- what GraphQL shows
 create schema app_hidden;  -- used by it, not shown
@@ -110,7 +111,7 @@ declare
 begin
   execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
   execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select using (true)', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using (true)', name || '_values');
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
   execute format('comment on table app_public.%I is %L', name || '_values',
     E'@enum\n@enumName ' || type_name || E'\n\n' || description);
@@ -222,11 +223,11 @@ comment on domain app_public.time_zone is 'A time zone of the IANA database, suc
 comment on constraint time_zone_known on domain app_public.time_zone is 'This time zone is unknown; give a name of the IANA database, such as America/Toronto.';
 
 create type app_public.address as (
-  thoroughfare text,
-  premise text,
-  locality text,
-  administrative_area text,
-  postal_code text,
+  thoroughfare app_public.short_text,
+  premise app_public.short_text,
+  locality app_public.short_text,
+  administrative_area app_public.short_text,
+  postal_code app_public.short_text,
   country app_public.country_code,
   latitude double precision,
   longitude double precision

@@ -1,5 +1,5 @@
---! Previous: sha1:a09d8972fe69d06c88628cb0f2f8bba53024b2c9
---! Hash: sha1:d583daf1d874613c11226440b215ca2f9ef98099
+--! Previous: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
+--! Hash: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;
@@ -85,6 +85,7 @@ language sql stable as $$ select u from app_public.users u where u.id = app_publ
 grant execute on function app_public.viewer to plat_user, plat_anonymous;
 comment on function app_public.viewer is 'The user of the token in use; null without a token.';
 
+comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
 comment on table app_public.users is 'A person who signs in.';
 comment on column app_public.users.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.users.first_name is 'Given name.';

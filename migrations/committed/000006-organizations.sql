@@ -1,5 +1,5 @@
---! Previous: sha1:d583daf1d874613c11226440b215ca2f9ef98099
---! Hash: sha1:9d007e331f8bccc351c0758e0b113548751005f7
+--! Previous: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
+--! Hash: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.
@@ -141,6 +141,7 @@ comment on table app_public.organization_user_connections is 'The membership of 
 comment on column app_public.organization_user_connections.role is 'What the member may do.';
 comment on column app_public.organization_user_connections.title is 'Position in this organization.';
 comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
+comment on column app_public.organization_user_connections.invited_by_id is 'Who invited the member.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is

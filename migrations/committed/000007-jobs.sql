@@ -1,5 +1,5 @@
---! Previous: sha1:9d007e331f8bccc351c0758e0b113548751005f7
---! Hash: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
+--! Previous: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
+--! Hash: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

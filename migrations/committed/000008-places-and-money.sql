@@ -1,5 +1,5 @@
---! Previous: sha1:635c7c9e087e04f2590b22568ee551e134a5ed63
---! Hash: sha1:e1b17729fbc890b8257a5abe3175475edc031155
+--! Previous: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
+--! Hash: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -10,7 +10,7 @@ create table app_hidden.countries (
   trunk_prefix text
 );
 alter table app_hidden.countries enable row level security;
-create policy everybody on app_hidden.countries for select using (true);
+create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.countries to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.countries is 'Countries with their calling code and the prefix that is dialled before national numbers.';
 insert into app_hidden.countries (code, calling_code, trunk_prefix) values
@@ -56,12 +56,28 @@ insert into app_hidden.countries (code, calling_code, trunk_prefix) values
   ('VI', '1', '1'), ('VN', '84', '0'), ('VU', '678', null), ('WF', '681', null), ('WS', '685', null), ('XK', '383', '0'),
   ('YE', '967', '0'), ('YT', '262', '0'), ('ZA', '27', '0'), ('ZM', '260', '0'), ('ZW', '263', '0');
 
+create function app_hidden.complete_address(address app_public.address, country text) returns app_public.address
+language plpgsql stable as $$
+begin
+  if address is not distinct from null or to_jsonb(address) = jsonb_build_object() or num_nonnulls(address.thoroughfare, address.premise,
+      address.locality, address.administrative_area, address.postal_code, address.country, address.latitude, address.longitude) = 0 then
+    return null;
+  end if;
+  address.country := coalesce(address.country, complete_address.country, 'US');
+  if not exists (select from app_hidden.countries c where c.code = address.country) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This country is unknown; give a code of ISO 3166-1, such as CA.', '{"field": "address"}');
+  end if;
+  return address;
+end $$;
+comment on function app_hidden.complete_address(app_public.address, text) is
+  'An address with its country, the given one where it has none; null for one without anything; an unknown country is refused.';
+
 create table app_hidden.currencies (
   code app_public.currency_code primary key,
   digits int not null
 );
 alter table app_hidden.currencies enable row level security;
-create policy everybody on app_hidden.currencies for select using (true);
+create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous, plat_worker using (true);
 grant select on app_hidden.currencies to plat_user, plat_anonymous, plat_worker;
 comment on table app_hidden.currencies is 'Currencies with the number of digits after the point.';
 insert into app_hidden.currencies (code, digits) values

@@ -1,5 +1,5 @@
---! Previous: sha1:5310dafa841a1ac8ca0f1c2323ab2578e713c648
---! Hash: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
+--! Previous: sha1:98dd46a787e1f005a30008873cc1803dc9ae3488
+--! Hash: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -134,19 +134,16 @@ select app_private.make_state_machine('projects', 'project',
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  changed_fields jsonb;
 begin
   if not exists (select from app_hidden.currencies c where c.code = new.currency) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.', '{"field": "currency"}');
   end if;
-  if (new.address).country is null and new.address is distinct from null then
-    new.address.country := 'US';
-  end if;
+  new.address := app_hidden.complete_address(new.address,
+    (select (o.address).country from app_public.organizations o where o.id = new.organization_id));
   new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');
   new.cancellation_fee := app_hidden.to_money(new.cancellation_fee, new.currency, 'cancellationFee');
   if tg_op = 'UPDATE' then
-    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' then
+    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - '{service_index,city}'::text[] <> to_jsonb(old) - '{service_index,city}'::text[] then
       perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
@@ -165,6 +162,16 @@ begin
 end $$;
 create trigger _200_prepare before insert or update on app_public.projects
   for each row execute function app_private.tg_projects__prepare();
+
+-- Here because the countries come after the organizations.
+create function app_private.tg_organizations__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.address := app_hidden.complete_address(new.address, null);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of address on app_public.organizations
+  for each row execute function app_private.tg_organizations__prepare();
 
 create function app_private.tg_projects__own() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -201,17 +208,24 @@ comment on function app_private.tg__refuse_archived() is 'Refuses writes of rows
 
 create function app_private.tg__project_organization() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  is_archived boolean;
 begin
-  select p.organization_id into new.organization_id from app_public.projects p where p.id = new.project_id;
+  select p.organization_id, p.archived_at is not null into new.organization_id, is_archived
+    from app_public.projects p where p.id = new.project_id;
+  if is_archived then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
   return new;
 end $$;
-comment on function app_private.tg__project_organization() is 'The organization of a row is that of its project.';
+comment on function app_private.tg__project_organization() is
+  'The organization of a new row is that of its project, which must not be archived: both in one look-up.';
 
 create function app_private.make_project_record(table_name text, subject text, write_permission text) returns void
 language plpgsql volatile as $$
 begin
   execute format('create trigger _050_organization before insert on app_public.%I for each row execute function app_private.tg__project_organization()', table_name);
-  execute format('create trigger _060_refuse_archived before insert or update or delete on app_public.%I for each row execute function app_private.tg__refuse_archived()', table_name);
+  execute format('create trigger _060_refuse_archived before update or delete on app_public.%I for each row execute function app_private.tg__refuse_archived()', table_name);
   perform app_private.make_record(table_name, subject, write_permission);
 end $$;
 comment on function app_private.make_project_record(text, text, text) is

@@ -1,5 +1,5 @@
---! Previous: sha1:ebfe3cec7f116705f4f919b6a75d97c1e75969ce
---! Hash: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
+--! Previous: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
+--! Hash: sha1:8911f5152248bec0cab333925aa33eb2c441d6c9
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:19016fdc92d9457b57fc729e5774e04e105f45fa
---! Hash: sha1:8ff037f4d712ce93abac4f216225890039bfafee
+--! Previous: sha1:8911f5152248bec0cab333925aa33eb2c441d6c9
+--! Hash: sha1:5035fb6e7dbfe4bed6285df54186dd48c925a6be
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
@@ -98,7 +98,7 @@ comment on function app_public.access_tokens_last_used_at is 'The last request w
 --------------------------------------------------------------------------------------------------------
 
 create function app_private.random_text(size int) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   bytes bytea;
@@ -118,7 +118,7 @@ end $$;
 comment on function app_private.random_text(int) is 'Letters and digits from a cryptographic source, 5.95 bits each.';
 
 create function app_private.token_checksum(body text) returns text
-language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable strict parallel safe as $$
 declare
   alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   rest bigint := crc32(convert_to(body, 'UTF8'));

@@ -1,5 +1,5 @@
---! Previous: sha1:8ff037f4d712ce93abac4f216225890039bfafee
---! Hash: sha1:dd7f678dbb49aad8909163ee79fd65a4542f82f4
+--! Previous: sha1:5035fb6e7dbfe4bed6285df54186dd48c925a6be
+--! Hash: sha1:498471103986f5f749c4301e3ea8cf579772e93b
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:e90c1d13f0bcdac5556ac6ef1815f6212e3a15ef
---! Hash: sha1:a8138f0881c02817d6a5e88310a946f1cf2c9230
+--! Previous: sha1:7f905416b6f379accc82a487c4b1a726e474b7ff
+--! Hash: sha1:3d567cf5a0bcaf1fd01f0da20723324ae86a7db5
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
@@ -19,16 +19,17 @@ begin
 end $$;
 comment on function app_hidden.sees_subject(text, uuid) is 'Whether the viewer may see the record that an event is about.';
 
-create policy auditors on app_public.events for select to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read'))));
-create policy seers_of_subject on app_public.events for select to plat_user
-  using ((organization_id is null
-      or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-      or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
-    and app_hidden.sees_subject(subject_type, subject_id));
+-- One policy, so that the record of an event is only asked for where the cheap answer is no.
+create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
+    -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
+    or (((organization_id is null and stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
+        or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
+      and app_hidden.sees_subject(subject_type, subject_id)));
 grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
 
-create index events_organization on app_public.events (organization_id, sequence) where sequence is not null;
+create index events_organization on app_public.events (organization_id, sequence);
 
 create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -44,14 +45,19 @@ language sql stable as $$ select e.sequence::text $$;
 grant execute on function app_public.events_sequence to plat_user, plat_anonymous;
 comment on function app_public.events_sequence is E'@notNull\n\nStrictly increasing per organization, without gaps, in the order of commits.';
 
-create function app_public.events_filter_after_sequence(e app_public.events, value text) returns boolean
+create function app_hidden.to_sequence(value text) returns bigint
 language plpgsql stable as $$
 begin
   if value !~ '^[0-9]{1,18}$' then
     perform app_hidden.fail('BAD_USER_INPUT', 'A sequence is a whole number as text.', '{"field": "afterSequence"}');
   end if;
-  return e.sequence > value::bigint;
+  return value::bigint;
 end $$;
+comment on function app_hidden.to_sequence(text) is 'A sequence number as the API spells it.';
+
+-- In SQL, so that it is inlined and the feed begins at its place in the index.
+create function app_public.events_filter_after_sequence(e app_public.events, value text) returns boolean
+language sql stable as $$ select e.sequence > app_hidden.to_sequence(value) $$;
 create function app_public.events_filter_names(e app_public.events, value text[]) returns boolean
 language sql stable as $$
   select e.name = any (value) or split_part(e.name, '.', 1) || '.*' = any (value) or '*' = any (value)
@@ -87,8 +93,11 @@ begin
   end if;
   execute format(
     'create function app_public.%I(r app_public.%I) returns setof app_public.events language sql stable rows 20 as
-     $f$ select e.* from app_public.events e where e.%s = r.id order by e.id desc $f$',
-    table_name || '_events', table_name, case table_name when 'projects' then 'project_id' when 'organizations' then 'organization_id' else 'subject_id' end);
+     $f$ select e.* from app_public.events e where %s $f$',
+    table_name || '_events', table_name, case table_name
+      when 'projects' then 'e.project_id = r.id and e.organization_id = r.organization_id order by e.sequence desc, e.id desc'
+      when 'organizations' then 'e.organization_id = r.id order by e.sequence desc, e.id desc'
+      else 'e.subject_id = r.id order by e.id desc' end);
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
   execute format('comment on function app_public.%I is %L', table_name || '_events',
     case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name when 'projects' then 'project_id' else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'

@@ -1,5 +1,5 @@
---! Previous: sha1:a8138f0881c02817d6a5e88310a946f1cf2c9230
---! Hash: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
+--! Previous: sha1:3d567cf5a0bcaf1fd01f0da20723324ae86a7db5
+--! Hash: sha1:1826a5e04826d5c0a18605c6b7a88bb32f059c18
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:10ea9f0cbe0748515f58c41497ea75e2648d5543
---! Hash: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
+--! Previous: sha1:1826a5e04826d5c0a18605c6b7a88bb32f059c18
+--! Hash: sha1:badbed6ab353cf26249ad413f9f8389b973cb048
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
@@ -258,6 +258,8 @@ comment on table app_public.organization_invites is 'An invitation to join an or
 comment on column app_public.organization_invites.email is 'The invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
+comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
 comment on column app_public.organization_invites.message is 'A few words in the mail.';
 comment on column app_public.organization_invites.sent_at is 'When the mail server took the last mail; until then, when the invitation was made.';
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';

@@ -1,5 +1,5 @@
---! Previous: sha1:9a41546de14bb78d2ed0ab96516148b77cc47b51
---! Hash: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
+--! Previous: sha1:badbed6ab353cf26249ad413f9f8389b973cb048
+--! Hash: sha1:ba6b7064e767936e0893bd1fa4774f5d19f67bcd
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

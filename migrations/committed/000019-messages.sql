@@ -1,5 +1,5 @@
---! Previous: sha1:42f2db5d77daddb6c04b75e240c9f4b8558649b2
---! Hash: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
+--! Previous: sha1:ba6b7064e767936e0893bd1fa4774f5d19f67bcd
+--! Hash: sha1:cbe567af9ea9f65d64cc29654c9eff8a84eb2781
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:1cc7b7f1f635e90f92b3a744714bcc09651bdd71
---! Hash: sha1:68313a6e1efd65c255897171b41db08f7dc13c66
+--! Previous: sha1:cbe567af9ea9f65d64cc29654c9eff8a84eb2781
+--! Hash: sha1:ef58aed2c4f91afe81729af0d38fb53e3c627d61
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:68313a6e1efd65c255897171b41db08f7dc13c66
---! Hash: sha1:12b8878cc63445c02d1dfb363f258f1cc605c288
+--! Previous: sha1:ef58aed2c4f91afe81729af0d38fb53e3c627d61
+--! Hash: sha1:bc6a94955aa67ca6feeb184d1000171fc0378250
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:12b8878cc63445c02d1dfb363f258f1cc605c288
---! Hash: sha1:60443a035241a3789b1f5397d8e511cc2668617b
+--! Previous: sha1:bc6a94955aa67ca6feeb184d1000171fc0378250
+--! Hash: sha1:294562554c2178f0e44ee6758ce89277017ffdb0
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
@@ -119,6 +119,8 @@ comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nThe st
 comment on function app_public.leads_filter_has_open_task is E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
 
 comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
+comment on column app_public.tasks.created_by_id is 'Who created it.';
+comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.organization_id is E'@insertOptional\n\nThe organization; needed where neither a lead nor a project is named.';
 comment on column app_public.tasks.project_id is 'The project.';
 comment on column app_public.tasks.lead_id is 'The lead that it is about.';

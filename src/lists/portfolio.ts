@@ -6,6 +6,7 @@
  * the index. So the rows are taken organization by organization (and further project by project) along the index, at
  * most as many as the answer holds, and merged. The policy of the table still decides what is seen.
  */
+import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { conditions, type FilterMember } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
@@ -14,6 +15,7 @@ export interface PortfolioTable {
   name: [schema: string, table: string];
   permission: string;
   columns: Set<string>;
+  attributes: PgCodecAttributes;
   members: FilterMember[];
   /** The order that indexes by organization, project and assignee hold. */
   indexedOrder: OrderSpec[];
@@ -26,6 +28,11 @@ export interface PortfolioRequest {
   order: OrderSpec[];
   first: number;
   offset: number;
+  /**
+   * For a page of a connection: the values of the order's columns in the row before it, null for the first page. The
+   * connection itself cuts what is too much.
+   */
+  after?: unknown[] | null;
 }
 
 /** `(select …)` for the FROM of a list; the rows come in order, already cut. */
@@ -39,83 +46,99 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
     !includeDeleted &&
     table.columns.has("organization_id") &&
     table.columns.has("project_id") &&
-    JSON.stringify(request.order) === JSON.stringify(table.indexedOrder);
+    JSON.stringify(request.order) === JSON.stringify(table.indexedOrder) &&
+    (!request.after || isUniform(request.order));
 
   if (!along) {
     const source = includeDeleted ? withDeleted(name) : name;
     const where = [scope(table, rows), ...conditions(table.members, request.filter, rows)];
-    return sql`(select u.* from (select t.* from ${source} t where ${sql.join(where, " and ")}) u ${page})`;
+    const all = sql`select t.* from ${source} t where ${sql.join(where, " and ")}`;
+    return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
 
-  const listed = table.members.filter(
-    (m) => m.column && table.listColumns.includes(m.column) && request.filter?.[m.name] != null,
-  );
-  const others = table.members.filter((m) => !listed.includes(m));
-  const projectMember = others.find((m) => m.column === "project_id" && request.filter?.[m.name] != null);
+  const given = table.members.filter((m) => request.filter?.[m.name] != null);
+  const listed = given.filter((m) => m.column && table.listColumns.includes(m.column));
+  const projectMember = given.find((m) => m.column === "project_id");
+  const others = given.filter((m) => m !== projectMember);
+  const common = [
+    ...(table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : []),
+    ...(request.after ? [follows(table, request.order, request.after)] : []),
+  ];
   const lists = listed.map((m, i) => ({
     from: sql`unnest(${sql.value([...new Set(request.filter![m.name] as string[])])}::text[]) ${sql.identifier(`v${i}`)} (value)`,
     where: sql`t.${sql.identifier(m.column!)} = ${sql.identifier(`v${i}`)}.value`,
   }));
-  const live = table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
-  const branch = (from: SQL | null, where: SQL[], members: FilterMember[]) => {
-    const all = [
-      ...where,
-      ...live,
-      ...lists.map((l) => l.where),
-      ...conditions(members, request.filter, rows),
-    ];
-    const taken = sql`(select t.* from ${name} t where ${sql.join(all, " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)})`;
-    const sources = [...(from ? [from] : []), ...lists.map((l) => l.from)];
-    return sources.length === 0
-      ? sql`select b.* from ${taken} b`
-      : sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral ${taken} b`;
+  /** Rows of each of the scopes `s`; `split`: where an index holds the listed columns, one look-up per value. */
+  const branch = (scopes: SQL, where: SQL[], split: boolean) => {
+    const rest = split ? others.filter((m) => !listed.includes(m)) : others;
+    const all = [...where, ...common, ...conditions(rest, request.filter, rows)];
+    const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
+    if (split) all.push(...lists.map((l) => l.where));
+    return sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join(all, " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`;
   };
 
   const permission = sql.literal(table.permission);
+  const projects = sql`app_hidden.viewer_projects(${permission})`;
+  const ownProjects = table.columns.has("assignee_id")
+    ? sql`app_hidden.viewer_own_projects(${permission})`
+    : null;
   const branches: SQL[] = [];
+  let own = ownProjects;
   if (projectMember) {
-    const values = [...new Set(request.filter![projectMember.name] as string[])];
-    const resolved = sql`(select distinct app_hidden.record_id('projects', i.id, ${sql.literal(projectMember.name)}) as id from unnest(${sql.value(values)}::text[]) i (id)) p`;
+    const values = [request.filter![projectMember.name]].flat() as string[];
+    const chosen = sql`(select app_hidden.record_id('projects', i.id, ${sql.literal(projectMember.name)}) as id from unnest(${sql.value([...new Set(values)])}::text[]) i (id))`;
     branches.push(
       branch(
-        resolved,
-        [sql`t.project_id = p.id`],
-        others.filter((m) => m !== projectMember),
+        ownProjects
+          ? sql`(${chosen} except select ${ownProjects})`
+          : sql`(select distinct c.id from ${chosen} c)`,
+        [sql`t.project_id = s.id`],
+        true,
       ),
     );
+    own = ownProjects && sql`(${chosen} intersect select ${ownProjects})`;
   } else {
     branches.push(
+      branch(sql`app_hidden.viewer_organizations(${permission})`, [sql`t.organization_id = s.id`], true),
+      branch(projects, [sql`t.project_id = s.id`], true),
+    );
+  }
+  if (own) {
+    branches.push(
       branch(
-        sql`app_hidden.viewer_organizations(${permission}) o (id)`,
-        [sql`t.organization_id = o.id`],
-        others,
+        own,
+        [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
+        false,
       ),
     );
-    branches.push(
-      branch(sql`app_hidden.viewer_projects(${permission}) p (id)`, [sql`t.project_id = p.id`], others),
-    );
-    if (table.columns.has("assignee_id")) {
-      branches.push(
-        branch(
-          null,
-          [
-            sql`t.assignee_id = (select app_public.current_user_id())`,
-            sql`t.project_id = any (array(select app_hidden.viewer_own_projects(${permission})))`,
-          ],
-          others,
-        ),
-      );
-    }
   }
   return sql`(select u.* from (${sql.join(branches, " union all ")}) u ${page})`;
 }
 
-/** The condition that a row belongs to the viewer's portfolio; true for tables that their policy limits to it. */
+function isUniform(order: OrderSpec[]): boolean {
+  return order.every((spec) => spec.direction === order[0]!.direction);
+}
+
+/** That a row comes after the one with these values; as one comparison of rows, which an index can begin at. */
+function follows(table: PortfolioTable, order: OrderSpec[], values: unknown[]): SQL {
+  const columns = order.map((spec) => sql`t.${sql.identifier(spec.column)}`);
+  const bounds = order.map(
+    (spec, i) =>
+      sql`${sql.value(values[i] as string | number | null)}::${table.attributes[spec.column]!.codec.sqlType}`,
+  );
+  const operator = order[0]!.direction === "desc" ? sql`<` : sql`>`;
+  return sql`(${sql.join(columns, ", ")}) ${operator} (${sql.join(bounds, ", ")})`;
+}
+
+/**
+ * The condition that a row belongs to the viewer's portfolio. The policies of most tables limit them to it; what belongs to
+ * no organization, such as somebody's own sign-ins, is in no portfolio.
+ */
 export function scope(
   table: { name: [string, string]; permission: string; columns: Set<string> },
   alias: SQL,
 ): SQL {
-  if (table.name[1] !== "projects") return sql`true`;
+  if (table.name[1] !== "projects") return sql`${alias}.organization_id is not null`;
   const permission = sql.literal(table.permission);
   return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${alias}.id = any (array(select app_hidden.viewer_projects(${permission}))))`;
 }

@@ -1,6 +1,6 @@
 /**
- * Groups by week, month, quarter and year beside the stock ones by hour and day; days, months and so on are those of UTC.
- * A column of type date has them too, from the week on.
+ * Groups of aggregates by hour, day, week, month, quarter and year, all in UTC and spelt as DateTime and Date are; the stock
+ * ones know hour and day only, in the form of PostgreSQL.
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -14,6 +14,9 @@ declare global {
   }
 }
 
+const units = ["hour", "day", "week", "month", "quarter", "year"] as const;
+const hasDays = (unit: string) => unit !== "hour" && unit !== "day";
+
 export const GroupingPlugin: GraphileConfig.Plugin = {
   name: "GroupingPlugin",
   version: "1.0.0",
@@ -22,19 +25,22 @@ export const GroupingPlugin: GraphileConfig.Plugin = {
       build: {
         after: ["aggregates"],
         callback(build) {
-          for (const unit of ["week", "month", "quarter", "year"]) {
-            for (const [type, cast] of [
-              [TYPES.timestamptz, sql``],
-              [TYPES.date, sql`::date`],
-            ] as const) {
-              build.pgAggregateGroupBySpecs!.push({
-                id: `truncated-to-${unit}`,
-                isSuitableType: (codec: PgCodec) => baseCodec(codec) === type,
-                sqlWrap: (column: SQL) => sql`date_trunc(${sql.literal(unit)}, ${column})${cast}`,
-                sqlWrapCodec: (codec: PgCodec) => codec,
-              });
-            }
-          }
+          build.pgAggregateGroupBySpecs = units.flatMap((unit) => [
+            {
+              id: `truncated-to-${unit}`,
+              isSuitableType: (codec: PgCodec) => baseCodec(codec) === TYPES.timestamptz,
+              sqlWrap: (column: SQL) =>
+                sql`to_char(date_trunc(${sql.literal(unit)}, ${column} at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
+              sqlWrapCodec: () => TYPES.text,
+            },
+            {
+              id: `truncated-to-${unit}`,
+              isSuitableType: (codec: PgCodec) => hasDays(unit) && baseCodec(codec) === TYPES.date,
+              sqlWrap: (column: SQL) =>
+                sql`to_char(date_trunc(${sql.literal(unit)}, ${column}), 'YYYY-MM-DD')`,
+              sqlWrapCodec: () => TYPES.text,
+            },
+          ]);
           return build;
         },
       },

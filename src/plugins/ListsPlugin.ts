@@ -5,12 +5,12 @@
  * Replaces the stock arguments condition, first, offset and orderBy.
  */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
-import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
+import { pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { conditions, filterMembers, filterTypeName } from "../lists/filters.ts";
 import { defaultOrder, orderColumns, sorts, total, type OrderSpec } from "../lists/orders.ts";
-import { portfolioSql, scope, withDeleted, type PortfolioTable } from "../lists/portfolio.ts";
+import { portfolioSql, withDeleted, type PortfolioTable } from "../lists/portfolio.ts";
 import { tagTexts } from "./codecs.ts";
 import { recordTables, tableName, type AnyResource } from "./tables.ts";
 
@@ -25,7 +25,7 @@ declare global {
 const MAX_FIRST = 1000;
 
 /** `first` of a list: the default without it, refused when negative or over the cap. */
-function pageSize(first: unknown, fallback: number): number {
+export function pageSize(first: unknown, fallback: number): number {
   if (first === null || first === undefined) return fallback;
   const size = first as number;
   if (size < 0) throw new CodedError("BAD_USER_INPUT", "first is zero or more.", { field: "first" });
@@ -75,7 +75,7 @@ function tableOf(build: GraphileBuild.Build, codec: PgCodec): AnyResource | null
   return (build.pgTableResource(codec as any) as AnyResource | null) ?? null;
 }
 
-function chosenOrder(resource: AnyResource, orderBy: unknown, sort: unknown): OrderSpec[] {
+export function chosenOrder(resource: AnyResource, orderBy: unknown, sort: unknown): OrderSpec[] {
   if (Array.isArray(orderBy) && orderBy.length > 0) return total(orderBy as OrderSpec[]);
   if (typeof sort === "string") {
     const order = sorts(resource).get(sort);
@@ -149,26 +149,20 @@ function listArguments(
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   const sortType = build.getTypeByName(sortTypeName(build, codec));
   const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
-  const permission = table.extensions?.tags?.portfolio;
-  const portfolio =
-    isRoot && isConnection && typeof permission === "string"
-      ? portfolioTable(build, table, permission)
-      : null;
+  const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
   const result: Record<string, any> = { ...args };
   if (filterType) {
     const members = filterMembers(build, codec);
     result.filter = {
       description: "Only records that match all members of the filter.",
       type: filterType,
-      // Arguments without a value are not applied; the scope of a portfolio has to be.
-      defaultValue: {},
       applyPlan(_: unknown, $field: any, arg: any) {
+        if (isPortfolio) return; // PortfolioConnectionsPlugin does it
         const $filter = arg.getRaw();
         const $select = select($field);
         $select.apply(
           lambda($filter, (filter) => (qb: any) => {
             for (const condition of conditions(members, filter as any, qb.alias)) qb.where(condition);
-            if (portfolio) qb.where(scope(portfolio, qb.alias));
           }),
         );
         if (hasDeleted) {
@@ -242,18 +236,20 @@ function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void 
     lambda($order, (order) => (qb: any) => {
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
-        qb.orderBy({
-          codec: codec.attributes![spec.column]!.codec,
-          fragment: sql`${qb.alias}.${sql.identifier(spec.column)}`,
-          direction: spec.direction === "desc" ? "DESC" : "ASC",
-        });
+        const { codec: type, notNull } = codec.attributes![spec.column]!;
+        const fragment = sql`${qb.alias}.${sql.identifier(spec.column)}`;
+        const direction = spec.direction === "desc" ? "DESC" : "ASC";
+        // Where nulls stand is an order of its own: @dataplan/pg 1.1 takes them for the other end after a cursor, and
+        // loses the rows.
+        if (!notNull) qb.orderBy({ codec: TYPES.boolean, fragment: sql`(${fragment} is null)`, direction });
+        qb.orderBy({ codec: type, fragment, direction, nullable: !notNull });
       }
       qb.setOrderIsUnique();
     }),
   );
 }
 
-function portfolioTable(
+export function portfolioTable(
   build: GraphileBuild.Build,
   resource: AnyResource,
   permission: string,
@@ -262,6 +258,7 @@ function portfolioTable(
     name: tableName(resource),
     permission,
     columns: new Set(Object.keys(resource.codec.attributes)),
+    attributes: resource.codec.attributes,
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
     listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>

@@ -50,6 +50,8 @@ export interface Api {
   signUp(name: string): Promise<Person>;
   /** Somebody with a token of their own. */
   person(token: string, id?: string | null): Person;
+  /** Sends a body as it is. */
+  post(body: string, headers: Record<string, string>): Promise<Answer>;
   /** How many SQL statements the work sent. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
   stop(): Promise<void>;
@@ -84,44 +86,40 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
   const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${listening.port}/graphql`;
 
-  const send = (
-    token: string | null,
-    query: string,
-    variables?: Record<string, unknown>,
-    { headers, signal }: AskOptions = {},
-  ): Promise<Answer> =>
+  const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const outgoing = request(
         url,
-        {
-          method: "POST",
-          agent,
-          ...(signal ? { signal } : {}),
-          headers: {
-            ...headers,
-            "content-type": "application/json",
-            ...(token ? { authorization: `Bearer ${token}` } : {}),
-          },
-        },
+        { method: "POST", agent, headers, ...(signal ? { signal } : {}) },
         (response) => {
           let text = "";
           response.setEncoding("utf8");
           response.on("data", (chunk) => (text += chunk));
           response.on("error", reject);
           response.on("end", () => {
-            const body = JSON.parse(text);
-            resolve({
-              status: response.statusCode!,
-              headers: response.headers,
-              data: body.data,
-              errors: body.errors,
-            });
+            const { data, errors } = JSON.parse(text);
+            resolve({ status: response.statusCode!, headers: response.headers, data, errors });
           });
         },
       );
       outgoing.on("error", reject);
-      outgoing.end(JSON.stringify({ query, variables }));
+      outgoing.end(body);
     });
+  const send = (
+    token: string | null,
+    query: string,
+    variables?: Record<string, unknown>,
+    { headers, signal }: AskOptions = {},
+  ) =>
+    post(
+      JSON.stringify({ query, variables }),
+      {
+        ...headers,
+        "content-type": "application/json",
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+      },
+      signal,
+    );
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
     const ask: Person["ask"] = (query, variables, options) => send(token, query, variables, options);
@@ -151,6 +149,7 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
     owner,
     anonymous,
     person,
+    post,
     async signUp(name) {
       const email = `${name.toLowerCase().replace(/[^a-z]+/g, ".")}.${++names}@example.com`;
       const [firstName, ...rest] = name.split(" ");

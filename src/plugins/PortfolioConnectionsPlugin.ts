@@ -1,0 +1,90 @@
+/**
+ * Pages of the root connections of tables tagged `@portfolio <permission>` come along their indexes, as the lists do:
+ * the cursor's condition and the limit are inside of the statement of src/lists/portfolio.ts. What looks at everything,
+ * such as totalCount and aggregates, reads the table under its policy.
+ */
+import { lambda } from "postgraphile/grafast";
+import { sql } from "postgraphile/pg-sql2";
+import { conditions } from "../lists/filters.ts";
+import { portfolioSql, scope, withDeleted } from "../lists/portfolio.ts";
+import { chosenOrder, pageSize, portfolioTable } from "./ListsPlugin.ts";
+import type { AnyResource } from "./tables.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      PortfolioConnectionsPlugin: true;
+    }
+  }
+}
+
+/** The values of the order's columns in a cursor; null for one that is none, which the connection refuses. */
+function cursorValues(cursor: unknown, length: number): unknown[] | null {
+  if (typeof cursor !== "string") return null;
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64").toString("utf8"));
+    return Array.isArray(parsed) && parsed.length === length + 1 ? parsed.slice(1) : null;
+  } catch {
+    return null;
+  }
+}
+
+export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
+  name: "PortfolioConnectionsPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field(field, build, context) {
+        const { isPgFieldConnection, pgFieldResource } = context.scope as any;
+        const resource = pgFieldResource as AnyResource | undefined;
+        const permission = resource?.extensions?.tags?.portfolio;
+        if (context.Self.name !== "Query" || !isPgFieldConnection || typeof permission !== "string")
+          return field;
+        const plan = field.plan!;
+        const table = portfolioTable(build, resource!, permission);
+        return {
+          ...field,
+          plan(...all: Parameters<typeof plan>) {
+            const $connection = plan(...all) as any;
+            const $select = $connection.getSubplan();
+            const fieldArgs = all[1] as any;
+            const $filter = fieldArgs.getRaw("filter");
+            const $from = lambda(
+              [$filter, fieldArgs.getRaw("first"), fieldArgs.getRaw("after"), fieldArgs.getRaw("orderBy")],
+              ([filter, first, after, orderBy]: any) => {
+                const order = chosenOrder(resource!, orderBy, null);
+                // One more than asked tells whether there is a next page.
+                return portfolioSql(table, {
+                  filter,
+                  order,
+                  first: pageSize(first, 100) + 1,
+                  offset: 0,
+                  after: cursorValues(after, order.length),
+                });
+              },
+            );
+            const name = sql.identifier(...table.name);
+            const everything = $select.deferredSQL(
+              lambda($filter, (filter: any) =>
+                filter?.includeDeleted === true && table.columns.has("deleted_at") ? withDeleted(name) : name,
+              ),
+            );
+            const $where = lambda($filter, (filter: any) => (qb: any) => {
+              qb.where(scope(table, qb.alias));
+              for (const condition of conditions(table.members, filter, qb.alias)) qb.where(condition);
+            });
+            $select.from = $select.deferredSQL($from);
+            const clone = $select.connectionClone.bind($select);
+            $select.connectionClone = (...mode: unknown[]) => {
+              const $clone = clone(...mode);
+              $clone.from = everything;
+              $clone.apply($where);
+              return $clone;
+            };
+            return $connection;
+          },
+        };
+      },
+    },
+  },
+};

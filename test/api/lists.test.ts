@@ -1,0 +1,469 @@
+/** Lists and connections of leads and projects: filters, pages, orders, limits, and how many SQL statements they cost. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { createProject } from "../harness/portfolio.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+let north: { id: string; slug: string };
+let bulk: { id: string; slug: string };
+let source: string;
+
+/** name → what it is about; registered on the day of its number in January 2026. */
+const leads: [name: string, columns: Record<string, unknown>][] = [
+  ["Ada Ng", { email: "ada@ng.example", phone: "+14165550101", tags: ["vip", "garden"], origin: "WEB_FORM" }],
+  ["Bo Li", { status: "CONTACTED", tags: ["garden"], is_agent: true, company: "Li & Sons 100%" }],
+  ["Cy Øst", { status: "HOT", phone: "+4989555010", origin: "IMPORT", email: "cy@oest.example" }],
+  ["Di Roe", { status: "HOT", tags: [], last_interaction_at: "2026-02-03T10:00:00Z" }],
+  ["Ed Poe", { status: "COLD", email: "ed@poe.example", origin: "WEB_FORM" }],
+  ["Fi Moe", { status: "WARM", last_interaction_at: "2026-02-05T10:00:00Z" }],
+];
+
+beforeAll(async () => {
+  world = await startWorld();
+  const { owen, harbour, project, max } = world;
+  north = await createProject(owen, {
+    organizationId: harbour.id,
+    title: "North 100% Shore_Line",
+    type: "TOWNHOME",
+    status: "PRESALE",
+    address: { locality: "Québec", country: "CA" },
+  });
+  bulk = await createProject(owen, { organizationId: harbour.id, title: "Bulk", status: "DRAFT" });
+  const { rows } = await world.owner.query(
+    "select id from app_public.lead_sources where project_id = $1 and code = 'WALK_IN'",
+    [project.id],
+  );
+  source = rows[0].id;
+  for (const [index, [name, columns]] of leads.entries()) {
+    const row: Record<string, unknown> = {
+      name,
+      project_id: name === "Fi Moe" ? north.id : project.id,
+      registered_at: `2026-01-${String(index + 1).padStart(2, "0")}T12:00:00Z`,
+      ...(name === "Ed Poe" ? { source_id: source, assignee_id: max.id } : {}),
+      ...columns,
+    };
+    const names = Object.keys(row);
+    await world.owner.query(
+      `insert into app_public.leads (${names.join(", ")}) values (${names.map((_, i) => `$${i + 1}`).join(", ")})`,
+      Object.values(row),
+    );
+  }
+  // One moment for all of them: only the id tells them apart.
+  await world.owner.query(
+    `insert into app_public.leads (project_id, name, registered_at, email, status)
+     select $1, 'Bulk ' || n, '2025-06-01T00:00:00Z', case when n % 3 > 0 then 'bulk' || n || '@example.com' end,
+       case n % 2 when 0 then 'NEW' else 'HOT' end
+     from generate_series(1, 130) n`,
+    [bulk.id],
+  );
+  await owen.get(`mutation ($id: ID!) { updateProject(input: { id: $id, slug: "renamed-north" }) { id } }`, {
+    id: north.id,
+  });
+});
+afterAll(() => world.stop());
+
+/** The names that a filter finds, by every way that leads can be listed; they all have to agree. */
+async function found(filter: Record<string, unknown> | null): Promise<string[]> {
+  const data = await world.owen.get(
+    `query ($filter: LeadsFilter) {
+      leads(filter: $filter, first: 1000) { name }
+      sorted: leads(filter: $filter, first: 1000, orderBy: [ID_ASC]) { name }
+      leadsConnection(filter: $filter, first: 1000) { totalCount nodes { name } aggregates { distinctCount { id } } }
+    }`,
+    { filter },
+  );
+  const names = data.leads.map((lead: any) => lead.name);
+  expect(data.leadsConnection.nodes.map((lead: any) => lead.name)).toEqual(names);
+  expect(data.sorted.map((lead: any) => lead.name).sort()).toEqual([...names].sort());
+  expect(data.leadsConnection.totalCount).toBe(names.length);
+  expect(Number(data.leadsConnection.aggregates.distinctCount.id)).toBe(names.length);
+  return names.filter((name: string) => !name.startsWith("Bulk"));
+}
+
+const everybody = leads.map(([name]) => name).reverse();
+const not = (...names: string[]) => everybody.filter((name) => !names.includes(name));
+
+describe("the filter of leads", () => {
+  test.each<[string, () => Record<string, unknown> | null, string[]]>([
+    ["nothing", () => null, everybody],
+    ["an empty filter", () => ({}), everybody],
+    [
+      "members that are null",
+      () => ({ status: null, projectIds: null, query: null, isAgent: null, registeredAt: null }),
+      everybody,
+    ],
+    ["one status", () => ({ status: ["HOT"] }), ["Di Roe", "Cy Øst"]],
+    ["several statuses", () => ({ status: ["HOT", "COLD"] }), ["Ed Poe", "Di Roe", "Cy Øst"]],
+    ["a status twice", () => ({ status: ["COLD", "COLD"] }), ["Ed Poe"]],
+    ["no status", () => ({ status: [] }), []],
+    ["a project", () => ({ projectIds: [north.id] }), ["Fi Moe"]],
+    [
+      "projects by slug, a former one too",
+      () => ({ projectIds: ["north-100-shore-line", world.project.slug] }),
+      everybody,
+    ],
+    ["a project twice", () => ({ projectIds: [north.id, "renamed-north"] }), ["Fi Moe"]],
+    ["an unknown project", () => ({ projectIds: ["nowhere"] }), []],
+    ["no project", () => ({ projectIds: [] }), []],
+    ["an assignee", () => ({ assigneeIds: [world.max.id] }), ["Ed Poe"]],
+    ["no assignee of a list", () => ({ assigneeIds: [] }), []],
+    ["unassigned", () => ({ unassigned: true }), not("Ed Poe")],
+    ["assigned", () => ({ unassigned: false }), ["Ed Poe"]],
+    ["a lead source", () => ({ leadSourceIds: [source] }), ["Ed Poe"]],
+    ["origins", () => ({ origin: ["WEB_FORM", "IMPORT"] }), ["Ed Poe", "Cy Øst", "Ada Ng"]],
+    ["a tag", () => ({ tags: ["garden"] }), ["Bo Li", "Ada Ng"]],
+    ["any of the tags", () => ({ tags: ["vip", "nope"] }), ["Ada Ng"]],
+    ["no tag of a list", () => ({ tags: [] }), []],
+    ["an e-mail address, whatever the case", () => ({ email: " ADA@ng.Example " }), ["Ada Ng"]],
+    ["a phone number with its country code", () => ({ phone: "+1 (416) 555-0101" }), ["Ada Ng"]],
+    ["the last digits of a phone number", () => ({ phone: "555 0101" }), ["Ada Ng"]],
+    ["a phone number without digits", () => ({ phone: "unknown" }), []],
+    ["agents", () => ({ isAgent: true }), ["Bo Li"]],
+    ["a word, without accents", () => ({ query: "ost" }), ["Cy Øst"]],
+    ["several words in any order", () => ({ query: " ng  ADA " }), ["Ada Ng"]],
+    ["wildcards as they are", () => ({ query: "100%" }), ["Bo Li"]],
+    ["an underscore as it is", () => ({ query: "_" }), []],
+    ["a query of spaces only", () => ({ query: "   " }), everybody],
+    [
+      "registered from, included",
+      () => ({ registeredAt: { from: "2026-01-05T12:00:00Z" } }),
+      ["Fi Moe", "Ed Poe"],
+    ],
+    ["registered to, excluded", () => ({ registeredAt: { to: "2026-01-02T12:00:00+00:00" } }), ["Ada Ng"]],
+    [
+      "registered within, in any zone",
+      () => ({ registeredAt: { from: "2026-01-02T07:00:00-05:00", to: "2026-01-03T12:00:00Z" } }),
+      ["Bo Li"],
+    ],
+    ["an open range", () => ({ registeredAt: { from: null, to: null } }), everybody],
+    ["changed since", () => ({ updatedAt: { from: "2020-01-01T00:00:00Z" } }), everybody],
+    ["changed before", () => ({ updatedAt: { to: "2020-01-01T00:00:00Z" } }), []],
+    ["last interaction", () => ({ lastInteractionAt: { from: "2026-02-04T00:00:00Z" } }), ["Fi Moe"]],
+    [
+      "members together",
+      () => ({ status: ["HOT"], query: "roe", unassigned: true, projectIds: [world.project.id] }),
+      ["Di Roe"],
+    ],
+    ["members that contradict", () => ({ status: ["HOT"], assigneeIds: [world.max.id] }), []],
+  ])("%s", async (_what, filter, expected) => {
+    expect(await found(filter())).toEqual(expected);
+  });
+
+  test("what is no id is refused, naming the member", async () => {
+    for (const member of ["assigneeIds", "leadSourceIds"]) {
+      const refusal = await world.owen.refused(
+        `query ($filter: LeadsFilter) { leads(filter: $filter) { id } }`,
+        {
+          filter: { [member]: ["nobody"] },
+        },
+      );
+      expect(refusal).toMatchObject({ code: "BAD_USER_INPUT", field: member });
+    }
+  });
+});
+
+describe("the filter of projects", () => {
+  test.each<[string, () => Record<string, unknown> | null, string[]]>([
+    ["nothing", () => null, ["Bulk", "Harbour View", "North 100% Shore_Line"]],
+    ["status", () => ({ status: ["DRAFT", "PRESALE"] }), ["Bulk", "North 100% Shore_Line"]],
+    ["no status", () => ({ status: [] }), []],
+    ["type", () => ({ type: ["TOWNHOME"] }), ["North 100% Shore_Line"]],
+    ["city", () => ({ city: " QUÉBEC" }), ["North 100% Shore_Line"]],
+    [
+      "organization, by slug",
+      () => ({ organizationId: world.harbour.slug }),
+      ["Bulk", "Harbour View", "North 100% Shore_Line"],
+    ],
+    ["another organization", () => ({ organizationId: world.summit.id }), []],
+    ["archived", () => ({ archived: true }), []],
+    ["not archived", () => ({ archived: false, status: ["SELLING"] }), ["Harbour View"]],
+    ["query", () => ({ query: "harbour" }), ["Harbour View"]],
+    ["query, wildcards as they are", () => ({ query: "100%" }), ["North 100% Shore_Line"]],
+    ["query, an underscore as it is", () => ({ query: "e_l" }), ["North 100% Shore_Line"]],
+    ["query, nothing like it", () => ({ query: "u_k" }), []],
+  ])("%s", async (_what, filter, expected) => {
+    const data = await world.owen.get(
+      `query ($filter: ProjectsFilter, $harbour: ID!) {
+        projects(filter: $filter, sort: TITLE) { title }
+        projectsConnection(filter: $filter) { totalCount nodes { title } }
+        organization(id: $harbour) { projects(filter: $filter, sort: TITLE) { title } }
+      }`,
+      { filter: filter(), harbour: world.harbour.id },
+    );
+    expect(data.projects.map((p: any) => p.title)).toEqual(expected);
+    expect(data.organization.projects).toEqual(data.projects);
+    expect(data.projectsConnection.nodes.map((p: any) => p.title).sort()).toEqual(expected);
+    expect(data.projectsConnection.totalCount).toBe(expected.length);
+  });
+});
+
+describe("pages", () => {
+  const lists = {
+    leads: (args: string) => `{ list: leads${args} { id } }`,
+    "leads in another order": (args: string) =>
+      `{ list: leads${args.replace("(", "(orderBy: [STATUS_ASC], ")} { id } }`,
+    "project.leads": (args: string) => `{ around: project(id: "bulk") { list: leads${args} { id } } }`,
+    leadsConnection: (args: string) => `{ around: leadsConnection${args} { list: nodes { id } } }`,
+  };
+
+  test.each(Object.entries(lists))("%s: 100 by default, 1000 at most", async (_name, list) => {
+    const count = async (args: string) => {
+      const data = await world.owen.get(list(args));
+      return (data.list ?? data.around.list).length;
+    };
+    if (!String(list("(x)")).includes("STATUS_ASC")) expect(await count("")).toBe(100);
+    expect(await count("(first: null)")).toBe(100);
+    expect(await count("(first: 0)")).toBe(0);
+    expect(await count("(first: 7)")).toBe(7);
+    expect(await count("(first: 1000)")).toBeGreaterThanOrEqual(130);
+    expect(await world.owen.refused(list("(first: 1001)"))).toMatchObject({
+      code: "LIMIT_EXCEEDED",
+      field: "first",
+      limit: 1000,
+    });
+    expect(await world.owen.refused(list("(first: -1)"))).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "first",
+    });
+  });
+
+  test.each(Object.entries(lists).slice(0, 3))(
+    "%s: offset skips, and pages meet without a gap",
+    async (_name, list) => {
+      const page = async (args: string) => {
+        const data = await world.owen.get(list(args));
+        return (data.list ?? data.around.list).map((lead: any) => lead.id);
+      };
+      const all = await page("(first: 1000)");
+      const pages: string[] = [];
+      for (let offset = 0; offset < all.length; offset += 29)
+        pages.push(...(await page(`(first: 29, offset: ${offset})`)));
+      expect(pages).toEqual(all);
+      expect(await page("(offset: 2147483647)")).toEqual([]);
+      expect(await world.owen.refused(list("(offset: -1)"))).toMatchObject({
+        code: "BAD_USER_INPUT",
+        field: "offset",
+      });
+    },
+  );
+
+  test.each([
+    "",
+    "orderBy: [STATUS_ASC],",
+    "orderBy: [EMAIL_ASC],",
+    "orderBy: [EMAIL_DESC],",
+    "orderBy: [STATUS_DESC, EMAIL_ASC],",
+    "orderBy: [ID_ASC],",
+  ])("cursors walk through everything once (%s)", async (order) => {
+    const seen: string[] = [];
+    let after: string | null = null;
+    for (let pages = 0; pages < 20; pages++) {
+      const { leadsConnection } = await world.owen.get(
+        `query ($after: Cursor) { leadsConnection(${order} first: 17, after: $after) {
+            nodes { id } totalCount pageInfo { hasNextPage endCursor } } }`,
+        { after },
+      );
+      seen.push(...leadsConnection.nodes.map((lead: any) => lead.id));
+      expect(leadsConnection.totalCount).toBe(136);
+      after = leadsConnection.pageInfo.endCursor;
+      if (!leadsConnection.pageInfo.hasNextPage) break;
+    }
+    const { leads: all } = await world.owen.get(`{ leads(${order} first: 1000) { id } }`);
+    expect(seen).toEqual(all.map((lead: any) => lead.id));
+  });
+
+  test("a cursor that is none, or of another order, is refused", async () => {
+    const { leadsConnection } = await world.owen.get(
+      `{ leadsConnection(first: 1) { pageInfo { endCursor } } }`,
+    );
+    const cursors = ["garbage", "", "bnVsbA==", Buffer.from('["x","y","z"]').toString("base64")];
+    for (const after of cursors) {
+      const refusal = await world.owen.refused(
+        `query ($after: Cursor) { leadsConnection(after: $after) { nodes { id } } }`,
+        { after },
+      );
+      expect([after, refusal.code]).toEqual([after, "BAD_USER_INPUT"]);
+    }
+    const refusal = await world.owen.refused(
+      `query ($after: Cursor) { leadsConnection(after: $after, orderBy: [STATUS_ASC]) { nodes { id } } }`,
+      { after: leadsConnection.pageInfo.endCursor },
+    );
+    expect(refusal.code).toBe("BAD_USER_INPUT");
+  });
+});
+
+describe("orders", () => {
+  const titles = async (query: string) => (await world.owen.get(query)).list.map((p: any) => p.title);
+
+  test("projects: last updated first, or as sort says; orderBy comes first", async () => {
+    await world.owen.get(`mutation { updateProject(input: { id: "bulk", design: "Touched" }) { id } }`);
+    expect((await titles("{ list: projects { title } }"))[0]).toBe("Bulk");
+    expect((await titles("{ list: projects(sort: UPDATED_AT) { title } }"))[0]).toBe("Bulk");
+    expect(await titles("{ list: projects(sort: NEWEST) { title } }")).toEqual([
+      "Bulk",
+      "North 100% Shore_Line",
+      "Harbour View",
+    ]);
+    expect(await titles("{ list: projects(sort: NEWEST, orderBy: [SLUG_DESC]) { title } }")).toEqual([
+      "North 100% Shore_Line",
+      "Harbour View",
+      "Bulk",
+    ]);
+    const { organization } = await world.owen.get(
+      `{ organization(id: "${world.harbour.slug}") { projects { title } } }`,
+    );
+    expect(organization.projects[0].title).toBe("Bulk");
+  });
+
+  test("public projects: best service index first", async () => {
+    await world.owner.query(
+      "update app_public.projects set visibility = 'PUBLIC', service_index = case slug when 'bulk' then 90 else 10 end",
+    );
+    expect((await titles("{ list: publicProjects { title } }"))[0]).toBe("Bulk");
+    expect(await titles("{ list: publicProjects(sort: TITLE, first: 1, offset: 1) { title } }")).toEqual([
+      "Harbour View",
+    ]);
+    expect(await titles(`{ list: publicProjects(city: "québec") { title } }`)).toEqual([
+      "North 100% Shore_Line",
+    ]);
+    expect(await titles(`{ list: publicProjects(filter: { status: [] }) { title } }`)).toEqual([]);
+    await world.owner.query("update app_public.projects set visibility = 'PRIVATE', service_index = 0");
+    expect(await titles("{ list: publicProjects { title } }")).toEqual([]);
+  });
+});
+
+describe("aggregates", () => {
+  test("leads are counted by status and by month", async () => {
+    const { leadsConnection } = await world.owen.get(
+      `{ leadsConnection { byStatus: groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } }
+        byMonth: groupedAggregates(groupBy: [REGISTERED_AT_TRUNCATED_TO_MONTH]) { keys distinctCount { id } } } }`,
+    );
+    const counts = (groups: any[]) =>
+      Object.fromEntries(groups.map((group) => [group.keys.join(), Number(group.distinctCount.id)]));
+    expect(counts(leadsConnection.byStatus)).toEqual({ NEW: 66, CONTACTED: 1, HOT: 67, COLD: 1, WARM: 1 });
+    expect(counts(leadsConnection.byMonth)).toEqual({
+      "2025-06-01T00:00:00Z": 130,
+      "2026-01-01T00:00:00Z": 6,
+    });
+  });
+});
+
+describe("what was written is read", () => {
+  test("by every list, at once, and no more once it is deleted", async () => {
+    const { createLead } = await world.owen.get(
+      `mutation ($id: ID!) { createLead(input: { projectId: $id, name: "Gus New", email: "gus@new.example" }) { id } }`,
+      { id: north.id },
+    );
+    const query = `query ($id: ID!, $project: ID!, $deleted: Boolean) { lead(id: $id) { id }
+      leads(filter: { query: "gus new", includeDeleted: $deleted }) { id deletedAt }
+      leadsConnection(filter: { email: "gus@new.example", includeDeleted: $deleted }) { totalCount nodes { id } }
+      project(id: $project) { leads(filter: { status: [NEW], includeDeleted: $deleted }) { id } } }`;
+    const variables = { id: createLead.id, project: north.id };
+    const one = [{ id: createLead.id }];
+    expect(await world.owen.get(query, variables)).toEqual({
+      lead: one[0],
+      leads: [{ ...one[0], deletedAt: null }],
+      leadsConnection: { totalCount: 1, nodes: one },
+      project: { leads: one },
+    });
+    await world.max.get(`mutation ($id: ID!) { deleteLead(input: { id: $id }) { id } }`, {
+      id: createLead.id,
+    });
+    const gone = {
+      lead: null,
+      leads: [],
+      leadsConnection: { totalCount: 0, nodes: [] },
+      project: { leads: [] },
+    };
+    expect(await world.owen.get(query, variables)).toEqual(gone);
+    // Deleted ones are for admins, on demand.
+    expect(await world.ada.get(query, { ...variables, deleted: true })).toEqual({
+      lead: null,
+      leads: [{ ...one[0], deletedAt: expect.any(String) }],
+      leadsConnection: { totalCount: 1, nodes: one },
+      project: { leads: one },
+    });
+    expect(await world.max.get(query, { ...variables, deleted: true })).toEqual(gone);
+  });
+});
+
+describe("nested lists", () => {
+  test("take the same arguments", async () => {
+    const { project } = await world.owen.get(
+      `{ project(id: "${world.project.id}") {
+        hot: leads(filter: { status: [HOT] }, first: 1, offset: 1) { name }
+        byEmail: leads(filter: { origin: [WEB_FORM] }, orderBy: [EMAIL_DESC]) { name }
+        leads { name } } }`,
+    );
+    expect(project).toEqual({
+      hot: [{ name: "Cy Øst" }],
+      byEmail: [{ name: "Ed Poe" }, { name: "Ada Ng" }],
+      leads: not("Fi Moe").map((name) => ({ name })),
+    });
+  });
+
+  test("notes: pinned first, then newest; events: latest first", async () => {
+    const [lead] = (await world.owen.get(`{ leads(filter: { query: "roe" }) { id } }`)).leads;
+    for (const [text, pinned] of [
+      ["one", false],
+      ["two", true],
+      ["three", false],
+    ])
+      await world.owen.get(
+        `mutation ($input: CreateLeadNoteInput!) { createLeadNote(input: $input) { id } }`,
+        {
+          input: { leadId: lead.id, text, pinned },
+        },
+      );
+    await world.owen.get(
+      `mutation ($id: ID!) { updateLead(input: { id: $id, company: "Roe Inc" }) { id } }`,
+      { id: lead.id },
+    );
+    const data = await world.owen.get(
+      `query ($id: ID!) { lead(id: $id) { notes { text } events { name } project { events(first: 3) { name } } } }`,
+      { id: lead.id },
+    );
+    expect(data.lead.notes.map((n: any) => n.text)).toEqual(["two", "three", "one"]);
+    expect(data.lead.events.map((e: any) => e.name)).toEqual(["lead.updated", "lead.created"]);
+    expect(data.lead.project.events.map((e: any) => e.name)).toEqual([
+      "lead.updated",
+      "lead_note.created",
+      "lead_note.created",
+    ]);
+  });
+});
+
+describe("SQL statements", () => {
+  const rich = (
+    first: number,
+  ) => `{ leads(first: ${first}, filter: { projectIds: ["bulk"] }) { id name email project { title organization { name } }
+    leadSource { name } assignee { firstName email } agent { name } falloutReason { name }
+    notes { text author { firstName } } events { name actor { firstName } } allowedTransitions { to } } }`;
+  const connected = (first: number) =>
+    `{ leadsConnection(first: ${first}) { totalCount nodes { id project { title } notes { text } } } }`;
+
+  beforeAll(async () => {
+    await world.owner.query(
+      `insert into app_public.lead_notes (lead_id, text, author_id)
+       select l.id, 'Note ' || n, $2 from app_public.leads l, generate_series(1, 2) n where l.project_id = $1`,
+      [bulk.id, world.owen.id],
+    );
+    await world.owner.query("update app_public.leads set assignee_id = $2 where project_id = $1", [
+      bulk.id,
+      world.max.id,
+    ]);
+  });
+
+  test.each([
+    ["leads with all around them", rich],
+    ["a connection with its total", connected],
+  ])("%s: 50 cost as many as 1", async (_name, query) => {
+    const one = await world.statements(() => world.owen.get(query(1)));
+    const fifty = await world.statements(() => world.owen.get(query(50)));
+    const list = fifty.result.leads ?? fifty.result.leadsConnection.nodes;
+    expect(list).toHaveLength(50);
+    expect(list.at(-1).notes).toHaveLength(2);
+    expect(fifty.count).toBe(one.count);
+    expect(fifty.count).toBeLessThanOrEqual(query === rich ? 3 : 2);
+  });
+});

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { startWorld, type World } from "../harness/world.ts";
+import { startGate, type Gate } from "./gate.ts";
+import { expectMasked } from "./leaks.ts";
+
+let gate: Gate;
+let world: World;
+
+beforeAll(async () => {
+  gate = await startGate();
+  world = await startWorld(gate.database);
+});
+afterAll(async () => {
+  await world.stop();
+  await gate[Symbol.asyncDispose]();
+});
+
+const publicProjects = "{ publicProjects { id title } }";
+const viewer = "{ viewer { id } }";
+const createLead = `mutation ($project: ID!, $name: String!) { createLead(input: { projectId: $project, name: $name }) { id } }`;
+const leadsNamed = async (name: string) =>
+  (await world.owner.query("select from app_public.leads where name = $1", [name])).rows.length;
+
+async function whileShut<T>(work: () => Promise<T>): Promise<T> {
+  gate.shut();
+  try {
+    return await work();
+  } finally {
+    gate.open();
+  }
+}
+
+test("without a database, queries fail with a code and nothing of the inside; with it they work again", async () => {
+  await world.anonymous.get(publicProjects);
+  const down = await whileShut(() => world.anonymous.ask(publicProjects));
+  expect(down.status).toBe(200);
+  expect(down.data).toEqual({ publicProjects: null });
+  expectMasked(down);
+  expect(await world.anonymous.get(publicProjects)).toEqual({ publicProjects: [] });
+});
+
+test("a token that cannot be looked up is neither refused nor taken for none", async () => {
+  const down = await whileShut(() => world.ada.ask(viewer));
+  expect(down.status).toBe(503);
+  expect(down.headers["www-authenticate"]).toBeUndefined();
+  expect(down.data).toBeUndefined();
+  expectMasked(down);
+  expect(await world.ada.get(viewer)).toEqual({ viewer: { id: world.ada.id } });
+});
+
+test("a look-up of tokens that fails inside the database is a failure of ours", async () => {
+  const signature = "app_private.authenticate_session(uuid, int)";
+  await world.owner.query(`revoke execute on function ${signature} from plat_authenticator`);
+  try {
+    const refused = await world.ada.ask(viewer);
+    expect(refused.status).toBeGreaterThanOrEqual(500);
+    expect(refused.data).toBeUndefined();
+    expectMasked(refused);
+  } finally {
+    await world.owner.query(`grant execute on function ${signature} to plat_authenticator`);
+  }
+  await world.ada.get(viewer);
+});
+
+test("a connection that is cut in the middle of a mutation undoes it, and the next request gets another one", async () => {
+  const blocker = await world.owner.connect();
+  try {
+    await blocker.query("begin; lock table app_public.leads in access exclusive mode");
+    const cut = world.ada.ask(createLead, { project: world.project.id, name: "Cut Off" });
+    for (let waiting = 0; waiting === 0;) {
+      // On another connection: within a transaction, pg_stat_activity stays as it was first read.
+      const { rows } = await world.owner.query(
+        "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      waiting = rows[0].n;
+    }
+    gate.shut();
+    const answer = await cut;
+    expect(answer.data).toEqual({ createLead: null });
+    expectMasked(answer);
+    // The server notices that nobody listens when the statement is through; that must not be a commit.
+    await world.owner.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+  } finally {
+    await blocker.query("rollback");
+    blocker.release();
+    gate.open();
+  }
+  expect(await leadsNamed("Cut Off")).toBe(0);
+  await world.ada.get(createLead, { project: world.project.id, name: "Next One" });
+  expect(await leadsNamed("Next One")).toBe(1);
+});
+
+test("when the server ends every connection, at most those requests fail that were given a dead one", async () => {
+  await Promise.all(Array.from({ length: 8 }, () => world.ada.get(viewer)));
+  await world.owner.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and usename = 'plat_authenticator'`,
+  );
+  const gone = async () =>
+    (
+      await world.owner.query(
+        "select from pg_stat_activity where datname = current_database() and usename = 'plat_authenticator'",
+      )
+    ).rows.length === 0;
+  while (!(await gone()));
+  let failed = 0;
+  for (; (await world.ada.ask(viewer)).status !== 200; failed += 1) expect(failed).toBeLessThan(10);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => world.ada.ask(viewer)));
+  for (const answer of answers) expect(answer.data).toEqual({ viewer: { id: world.ada.id } });
+});

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Pool } from "pg";
+import { readChapters } from "../../src/database/committed.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+// What holds for every table and function of the database, whoever adds one: a new one that breaks a rule fails here.
+
+let database: TestDatabase;
+let owner: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+/** The first column of each row. */
+async function column(query: string): Promise<string[]> {
+  const { rows } = await owner.query({ text: query, rowMode: "array" });
+  return rows.map(([value]) => String(value));
+}
+
+const ours = "('app_public', 'app_hidden', 'app_private')";
+const functions = `pg_proc p join pg_namespace n on n.oid = p.pronamespace and n.nspname in ${ours}`;
+const tables = `pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname in ${ours}`;
+
+test("every table has row security", async () => {
+  expect(
+    await column(
+      `select c.oid::regclass from ${tables} where c.relkind in ('r', 'p') and not c.relrowsecurity`,
+    ),
+  ).toEqual([]);
+});
+
+test("every view reads with the rights of whoever asks, behind a barrier", async () => {
+  expect(
+    await column(`select c.oid::regclass from ${tables} where c.relkind = 'v'
+      and not coalesce(c.reloptions @> '{security_invoker=true,security_barrier=true}', false)`),
+  ).toEqual([]);
+});
+
+test("every policy names its roles", async () => {
+  expect(
+    await column(
+      `select tablename || '.' || policyname from pg_policies where schemaname in ${ours} and 'public' = any (roles)`,
+    ),
+  ).toEqual([]);
+});
+
+test("who asks is asked once per statement: identity in a policy stands in a sub-select", async () => {
+  const bare = await column(
+    `select p.tablename || '.' || p.policyname from pg_policies p, unnest(array[p.qual, p.with_check]) expression
+     where p.schemaname in ${ours}
+       and regexp_replace(expression, 'SELECT [^()]*(\\([^()]*\\)[^()]*)*', '', 'gi') ~ 'current_user_id|viewer_|colleague_ids'`,
+  );
+  expect(bare).toEqual([]);
+});
+
+test("definer functions pin search_path, and nothing else does, since that prevents inlining", async () => {
+  expect(
+    await column(`select p.oid::regprocedure from ${functions}
+      where p.prosecdef <> coalesce('search_path=pg_catalog, pg_temp' = any (p.proconfig), false)`),
+  ).toEqual([]);
+});
+
+test("every function states its volatility", async () => {
+  // VOLATILE is the default, so a text is asked for what was written.
+  const stated = /\b(immutable|stable|volatile)\b/i;
+  const unstated: string[] = [];
+  for (const { file, body } of await readChapters())
+    for (const [, name, head] of body.matchAll(
+      /create (?:or replace )?function ([\w.%]+)([\s\S]*?)\bas\s+\$/gi,
+    ))
+      if (!stated.test(head!)) unstated.push(`${file}: ${name}`);
+  expect(unstated).toEqual([]);
+});
+
+test("columns to insert and update are granted one by one", async () => {
+  expect(
+    await column(`select table_name || ' ' || privilege_type || ' to ' || grantee from information_schema.role_table_grants
+      where table_schema in ${ours} and grantee in ('plat_user', 'plat_anonymous', 'PUBLIC')
+        and privilege_type not in ('SELECT', 'DELETE')`),
+  ).toEqual([]);
+  expect(
+    await column(`select distinct table_name from information_schema.role_column_grants
+      where table_schema in ${ours} and grantee in ('plat_anonymous', 'PUBLIC') and privilege_type <> 'SELECT'`),
+  ).toEqual([]);
+});
+
+test("no role of the API reads or writes a table of app_private", async () => {
+  expect(
+    await column(`select c.oid::regclass from ${tables}, unnest(array['plat_user', 'plat_anonymous', 'plat_authenticator']) role
+      where n.nspname = 'app_private' and c.relkind in ('r', 'p')
+        and has_any_column_privilege(role, c.oid, 'select, insert, update, references')`),
+  ).toEqual([]);
+});
+
+test("the API's own role can become its two roles, and owns and creates nothing", async () => {
+  expect(
+    await column(`select b.rolname from pg_auth_members m join pg_roles a on a.oid = m.member join pg_roles b on b.oid = m.roleid
+      where a.rolname = 'plat_authenticator' order by 1`),
+  ).toEqual(["plat_anonymous", "plat_user"]);
+  expect(
+    await column(`select rolname from pg_roles where rolname in ('plat_authenticator', 'plat_user', 'plat_anonymous')
+      and (rolsuper or rolcreaterole or rolcreatedb or rolbypassrls or rolreplication)`),
+  ).toEqual([]);
+  expect(
+    await column(`select n.nspname || ' ' || role from pg_namespace n, unnest(array['plat_authenticator', 'plat_user', 'plat_anonymous']) role
+      where has_schema_privilege(role, n.oid, 'create') and n.nspname not like 'pg\\_temp%'`),
+  ).toEqual([]);
+});
+
+/**
+ * Reviewed, each of them: what somebody without a token may call. A function belongs here when it refuses them itself
+ * (an operation that asks for the viewer), or when its answer is theirs to know.
+ */
+const callableByAnybody = {
+  operations: [
+    "accept_organization_invite",
+    "contact_organization",
+    "contact_project",
+    "contact_service",
+    "create_account",
+    "create_lead",
+    "create_organization",
+    "create_organization_invite",
+    "create_user_otp",
+    "delete_lead_source",
+    "login",
+    "remove_organization_member",
+    "resend_organization_invite",
+    "reset_password",
+    "revoke_organization_invite",
+    "update_lead",
+    "update_organization_member_role",
+    "update_organization_notifications",
+  ],
+  reads: [
+    "current_user_id",
+    "events_filter_after_sequence",
+    "events_filter_names",
+    "events_sequence",
+    "fallout_reasons_usage_count",
+    "lead_sources_lead_count",
+    "leads_allowed_transitions",
+    "leads_filter_email",
+    "leads_filter_has_open_task",
+    "leads_filter_phone",
+    "leads_filter_query",
+    "leads_filter_unassigned",
+    "organization_invites_status",
+    "organizations_address",
+    "organizations_email",
+    "organizations_phone",
+    "organizations_projects",
+    "organizations_viewer_role",
+    "projects_allowed_transitions",
+    "projects_filter_archived",
+    "projects_filter_city",
+    "projects_filter_query",
+    "projects_metadata",
+    "public_project",
+    "public_projects",
+    "tasks_allowed_transitions",
+    "tasks_is_overdue",
+    "users_email",
+    "users_full_name",
+    "users_permissions",
+    "users_username",
+    "viewer",
+  ],
+  /** Called by invoker functions of the API with what they have checked; the API shows none of them. */
+  internals: ["slug_owner", "take_contact_message", "take_project_message"],
+};
+
+test("what a visitor without a token may call was reviewed", async () => {
+  const callable = `${functions} where has_function_privilege('plat_anonymous', p.oid, 'execute')`;
+  const names = (schema: string, condition: string) =>
+    column(
+      `select p.proname from ${callable} and n.nspname = '${schema}' and ${condition} order by p.proname collate "C"`,
+    );
+  expect(await names("app_public", "p.provolatile = 'v'")).toEqual(callableByAnybody.operations);
+  // The histories that make_event_history makes read the events as the viewer.
+  const histories = "(select r.table_name || '_events' from app_hidden.record_types r)";
+  expect(await names("app_public", `p.provolatile <> 'v' and p.proname not in ${histories}`)).toEqual(
+    callableByAnybody.reads,
+  );
+  expect(await names("app_private", "true")).toEqual(callableByAnybody.internals);
+});
+
+test("definer functions that roles of the API may call beside the operations were reviewed", async () => {
+  const called = await column(
+    `select n.nspname || '.' || p.proname from ${functions} where p.prosecdef and has_function_privilege('plat_user', p.oid, 'execute')
+       and not (n.nspname = 'app_public' and p.provolatile = 'v') order by (n.nspname || '.' || p.proname) collate "C"`,
+  );
+  expect(called).toEqual([
+    "app_hidden.claim_answer",
+    "app_hidden.colleague_ids",
+    "app_hidden.deleted_records",
+    "app_hidden.keep_answer",
+    "app_hidden.known_scope",
+    "app_hidden.leads_with_phone",
+    "app_hidden.matching_leads",
+    "app_hidden.viewer_organizations",
+    "app_hidden.viewer_own_projects",
+    "app_hidden.viewer_projects",
+    "app_private.live_lead",
+    "app_private.set_lead_agent",
+    "app_private.slug_owner",
+    "app_private.take_contact_message",
+    "app_private.take_project_message",
+    "app_public.access_tokens_last_used_at",
+    "app_public.users_permissions",
+  ]);
+});
+
+test("every table, column, type and function of the API, and every internal table, says what it is", async () => {
+  expect(
+    await column(
+      `select c.oid::regclass from ${tables} where c.relkind in ('r', 'p', 'v') and obj_description(c.oid, 'pg_class') is null`,
+    ),
+  ).toEqual([]);
+  // What every record has is described in one place for all: src/plugins/OutputShapesPlugin.ts.
+  const shared =
+    "('id', 'organization_id', 'project_id', 'user_id', 'inserted_at', 'updated_at', 'version', 'deleted_at')";
+  expect(
+    await column(`select c.relname || '.' || a.attname from ${tables} join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      where n.nspname = 'app_public' and c.relkind in ('r', 'p', 'v', 'c') and c.relname not like '%\\_values'
+        and a.attname not in ${shared} and col_description(c.oid, a.attnum) is null`),
+  ).toEqual([]);
+  expect(
+    await column(
+      `select p.oid::regprocedure from ${functions} where n.nspname = 'app_public' and obj_description(p.oid, 'pg_proc') is null`,
+    ),
+  ).toEqual([]);
+  expect(
+    await column(`select t.typname from pg_type t where t.typnamespace = 'app_public'::regnamespace and t.typtype = 'd'
+      and obj_description(t.oid, 'pg_type') is null`),
+  ).toEqual([]);
+});
