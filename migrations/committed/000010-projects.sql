@@ -1,5 +1,5 @@
---! Previous: sha1:5b6f4a16c1682564b753d7f8e74c3d7c51e9e0fb
---! Hash: sha1:b814be5bc80fdedde31a18cc0378573b8ddd0734
+--! Previous: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
+--! Hash: sha1:8153053267263af19b348e62e9448392614ce88f
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

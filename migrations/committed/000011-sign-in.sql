@@ -1,5 +1,5 @@
---! Previous: sha1:935986c73d24f133e3115ab9ebd7cc6f61ddffdb
---! Hash: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
+--! Previous: sha1:8153053267263af19b348e62e9448392614ce88f
+--! Hash: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

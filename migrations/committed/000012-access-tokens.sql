@@ -1,5 +1,5 @@
---! Previous: sha1:ce2817e51be41fe81de7ab43eead4ed5145c57d0
---! Hash: sha1:71064e492686440dcd7f9dcc7343851976c24350
+--! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

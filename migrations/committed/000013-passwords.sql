@@ -1,5 +1,5 @@
---! Previous: sha1:71064e492686440dcd7f9dcc7343851976c24350
---! Hash: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
+--! Previous: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
+--! Hash: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

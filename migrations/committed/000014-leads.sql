@@ -1,5 +1,5 @@
---! Previous: sha1:3cf9cbece04d631bc02720e85a91ce81491796ce
---! Hash: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
+--! Previous: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
+--! Hash: sha1:5c542aa63ae1802bab6e2c506131c34f1576a955
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:54d1d3b674d777fcbcb6d67eabaccb9ac52d5906
---! Hash: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
+--! Previous: sha1:5c542aa63ae1802bab6e2c506131c34f1576a955
+--! Hash: sha1:fc4c412d7e8a09cc8c4c6601f7db104b502c07f3
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:ae8f8ad256bfd541b57089a85a6721b40220979c
---! Hash: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
+--! Previous: sha1:fc4c412d7e8a09cc8c4c6601f7db104b502c07f3
+--! Hash: sha1:edb815b320f1d033f6a50ec40d706dd83c349cf9
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

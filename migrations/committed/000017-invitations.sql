@@ -1,5 +1,5 @@
---! Previous: sha1:ec3c83f104acff48e0fc5a321caf94c8f1cd92f5
---! Hash: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
+--! Previous: sha1:edb815b320f1d033f6a50ec40d706dd83c349cf9
+--! Hash: sha1:c82828535b554dd84f1069926c750ca04e3bdca5
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:a9b6b3ba355933ad83e9c9cd1443adb29bf2eb82
---! Hash: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
+--! Previous: sha1:c82828535b554dd84f1069926c750ca04e3bdca5
+--! Hash: sha1:096443df3a49b0191b0e388d03858f51d4b47f32
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

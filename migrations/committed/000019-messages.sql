@@ -1,5 +1,5 @@
---! Previous: sha1:731b9183bba2012dfb6075bb80a5b808f03911a4
---! Hash: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
+--! Previous: sha1:096443df3a49b0191b0e388d03858f51d4b47f32
+--! Hash: sha1:92429611d6ad989ece3668c7fd64a568796d6a82
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:ebeea90b676e88b24038832bb7069c6e4c5fbcbe
---! Hash: sha1:e78f483da79861003c7e2bd856cd40a71e899942
+--! Previous: sha1:92429611d6ad989ece3668c7fd64a568796d6a82
+--! Hash: sha1:39b3ed0cdea9a4851760b1b626dd53cc59960c25
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

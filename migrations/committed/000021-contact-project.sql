@@ -1,5 +1,5 @@
---! Previous: sha1:e78f483da79861003c7e2bd856cd40a71e899942
---! Hash: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
+--! Previous: sha1:39b3ed0cdea9a4851760b1b626dd53cc59960c25
+--! Hash: sha1:f96dd749e71c23de0367e55db78684b8f313b091
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:41bb76895a8b1a8e65a351d223b9b511e8146109
---! Hash: sha1:a7dd0fd9f678024b89ce11d072af5f2bb1211474
+--! Previous: sha1:f96dd749e71c23de0367e55db78684b8f313b091
+--! Hash: sha1:85095632f8dadb78fa85102ee302c05a4f92721d
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
