@@ -1,5 +1,5 @@
---! Previous: sha1:8cc07f8c541c0f372ed7b5e329100bd1f297df74
---! Hash: sha1:5b6f4a16c1682564b753d7f8e74c3d7c51e9e0fb
+--! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
+--! Hash: sha1:5c28072a84aa858b58e86fd38bb9e0d9cd6f92f0
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

@@ -1,5 +1,5 @@
---! Previous: sha1:5b6f4a16c1682564b753d7f8e74c3d7c51e9e0fb
---! Hash: sha1:b814be5bc80fdedde31a18cc0378573b8ddd0734
+--! Previous: sha1:5c28072a84aa858b58e86fd38bb9e0d9cd6f92f0
+--! Hash: sha1:f078a7459a35e39f9fc763ce3eb9b534a19a7550
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

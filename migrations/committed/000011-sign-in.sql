@@ -1,5 +1,5 @@
---! Previous: sha1:b814be5bc80fdedde31a18cc0378573b8ddd0734
---! Hash: sha1:6245934ebdff1f330d4d03471215da1227032a53
+--! Previous: sha1:f078a7459a35e39f9fc763ce3eb9b534a19a7550
+--! Hash: sha1:dd6ef825282635d3222c5660e6726d0351a346de
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

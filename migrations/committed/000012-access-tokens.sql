@@ -1,5 +1,5 @@
---! Previous: sha1:6245934ebdff1f330d4d03471215da1227032a53
---! Hash: sha1:b17457e425a93d7bb1b34e045e4da16beda217ab
+--! Previous: sha1:dd6ef825282635d3222c5660e6726d0351a346de
+--! Hash: sha1:f075d301bf7999fb8050da4bee4e8b698a6e296d
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:b17457e425a93d7bb1b34e045e4da16beda217ab
---! Hash: sha1:ff1535077123be4554f762c7a39cdd1605d84b31
+--! Previous: sha1:f075d301bf7999fb8050da4bee4e8b698a6e296d
+--! Hash: sha1:ad7767253ccdac8a3fa799aebbb0b2afb2aef4b0
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

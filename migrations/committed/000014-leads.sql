@@ -1,5 +1,5 @@
---! Previous: sha1:ff1535077123be4554f762c7a39cdd1605d84b31
---! Hash: sha1:35c0a84e20f666571e6f35978d287245aef58c7c
+--! Previous: sha1:ad7767253ccdac8a3fa799aebbb0b2afb2aef4b0
+--! Hash: sha1:19e493a3ca82a678733a9e3911a8e98de2058933
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

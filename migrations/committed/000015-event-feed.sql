@@ -1,5 +1,5 @@
---! Previous: sha1:35c0a84e20f666571e6f35978d287245aef58c7c
---! Hash: sha1:bf8997c3e8f69179a5e893182a0e4b3db505ae94
+--! Previous: sha1:19e493a3ca82a678733a9e3911a8e98de2058933
+--! Hash: sha1:7486ad69049d99bbdd4250d4e0e03b7e941c4ea7
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:bf8997c3e8f69179a5e893182a0e4b3db505ae94
---! Hash: sha1:b0318fcc93fa30083b4b86f225ce26195a4a38ce
+--! Previous: sha1:7486ad69049d99bbdd4250d4e0e03b7e941c4ea7
+--! Hash: sha1:3d8347202bb15e4c29ca4b3bba2636b066412b78
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:b0318fcc93fa30083b4b86f225ce26195a4a38ce
---! Hash: sha1:008648425b4fa949e98063727574109a971e9b38
+--! Previous: sha1:3d8347202bb15e4c29ca4b3bba2636b066412b78
+--! Hash: sha1:82f94c843905803e87ba632a9e23469877c2e749
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

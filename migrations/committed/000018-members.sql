@@ -1,5 +1,5 @@
---! Previous: sha1:008648425b4fa949e98063727574109a971e9b38
---! Hash: sha1:61b9aff54e40f2ea3970f8ab1579ec4980d5798b
+--! Previous: sha1:82f94c843905803e87ba632a9e23469877c2e749
+--! Hash: sha1:161c787f2f29f0aa61adeab7af8a55c03b699e63
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

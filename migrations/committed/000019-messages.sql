@@ -1,5 +1,5 @@
---! Previous: sha1:61b9aff54e40f2ea3970f8ab1579ec4980d5798b
---! Hash: sha1:5b24a5c729da38250e8f2e17bc23aa666ede3489
+--! Previous: sha1:161c787f2f29f0aa61adeab7af8a55c03b699e63
+--! Hash: sha1:317cb87a2f96d06c61006736a46d8eff297dcb7d
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

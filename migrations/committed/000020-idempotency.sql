@@ -1,5 +1,5 @@
---! Previous: sha1:5b24a5c729da38250e8f2e17bc23aa666ede3489
---! Hash: sha1:8388a07d63b2818404c890487dfe414297c672b5
+--! Previous: sha1:317cb87a2f96d06c61006736a46d8eff297dcb7d
+--! Hash: sha1:ff747fe038f333fc39d27e69a01bf01a4292645a
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:8388a07d63b2818404c890487dfe414297c672b5
---! Hash: sha1:3faeebea31ffe624b3bf97e40e3a71ebf262bba1
+--! Previous: sha1:ff747fe038f333fc39d27e69a01bf01a4292645a
+--! Hash: sha1:98e3497e34c2e9025d5fc5095617085b67171589
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:3faeebea31ffe624b3bf97e40e3a71ebf262bba1
---! Hash: sha1:39d99213a7f131e5885787df86d5aaddf2034e36
+--! Previous: sha1:98e3497e34c2e9025d5fc5095617085b67171589
+--! Hash: sha1:a83720ee1cc8ff9fc98a205026d54f8db911fac3
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
