@@ -1,5 +1,5 @@
---! Previous: sha1:7486ad69049d99bbdd4250d4e0e03b7e941c4ea7
---! Hash: sha1:3d8347202bb15e4c29ca4b3bba2636b066412b78
+--! Previous: sha1:e0292c46437c0b84e7e9a1bb37f30d8b1d7baf92
+--! Hash: sha1:6bb05e1ef5cf2d7e5314204abe246d5b41a3dc9b
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:3d8347202bb15e4c29ca4b3bba2636b066412b78
---! Hash: sha1:82f94c843905803e87ba632a9e23469877c2e749
+--! Previous: sha1:6bb05e1ef5cf2d7e5314204abe246d5b41a3dc9b
+--! Hash: sha1:89b4a6cb440e545c3e2982245c9d136be732d202
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

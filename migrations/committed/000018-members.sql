@@ -1,5 +1,5 @@
---! Previous: sha1:82f94c843905803e87ba632a9e23469877c2e749
---! Hash: sha1:161c787f2f29f0aa61adeab7af8a55c03b699e63
+--! Previous: sha1:89b4a6cb440e545c3e2982245c9d136be732d202
+--! Hash: sha1:4fd65f2b18872c683f6c3d148d651317dfac01cc
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:161c787f2f29f0aa61adeab7af8a55c03b699e63
---! Hash: sha1:317cb87a2f96d06c61006736a46d8eff297dcb7d
+--! Previous: sha1:4fd65f2b18872c683f6c3d148d651317dfac01cc
+--! Hash: sha1:757d3f146aaefa1c7af977d4cd96db0f9551eabb
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

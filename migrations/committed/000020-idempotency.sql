@@ -1,5 +1,5 @@
---! Previous: sha1:317cb87a2f96d06c61006736a46d8eff297dcb7d
---! Hash: sha1:ff747fe038f333fc39d27e69a01bf01a4292645a
+--! Previous: sha1:757d3f146aaefa1c7af977d4cd96db0f9551eabb
+--! Hash: sha1:5ff5c45cf8a92bcae4d5f1088bad7a3232d673a1
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

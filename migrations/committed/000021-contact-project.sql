@@ -1,5 +1,5 @@
---! Previous: sha1:ff747fe038f333fc39d27e69a01bf01a4292645a
---! Hash: sha1:98e3497e34c2e9025d5fc5095617085b67171589
+--! Previous: sha1:5ff5c45cf8a92bcae4d5f1088bad7a3232d673a1
+--! Hash: sha1:4cfaa10e663814034cc3785aed3856a76b0f8aa1
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:98e3497e34c2e9025d5fc5095617085b67171589
---! Hash: sha1:a83720ee1cc8ff9fc98a205026d54f8db911fac3
+--! Previous: sha1:4cfaa10e663814034cc3785aed3856a76b0f8aa1
+--! Hash: sha1:76dde92f870d56548a92ff655c83a4f3456426ab
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
