@@ -14,6 +14,7 @@ import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
+import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
@@ -68,6 +69,7 @@ export function createPreset({
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
+      DescriptionsPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
       SignInPlugin,

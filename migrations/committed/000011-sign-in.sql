@@ -192,6 +192,8 @@ comment on function app_public.create_account is $$
 @becomes id
 @arg email Where codes and notifications go; one account per address.
 @arg password 10 characters or more.
+@arg first_name Given name.
+@arg last_name Family name.
 @arg username A further name for signing in, without @.
 
 Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.$$;
@@ -226,6 +228,7 @@ comment on function app_public.login is $$
 @becomes user_id
 @eachTime
 @arg username User name or e-mail address.
+@arg password The password of the account.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;
 

@@ -63,7 +63,7 @@ begin
   return true;
 end $$;
 comment on function app_public.create_user_otp is
-  'Sends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
+  E'@arg email The address of the account.\n\nSends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
 
 create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

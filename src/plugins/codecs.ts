@@ -65,3 +65,10 @@ export function tagTexts(tags: Record<string, unknown> | undefined, name: string
   if (value === undefined || value === null) return [];
   return (Array.isArray(value) ? value : [value]).map((text) => (text === true ? "" : String(text)));
 }
+
+/** What `@arg name …` in a function's comment says of its arguments, by their names in GraphQL. */
+export function argumentDescriptions(tags: Record<string, unknown> | undefined): Map<string, string> {
+  return new Map(
+    tagTexts(tags, "arg").map((text) => [camel(text.split(/\s/, 1)[0]!), text.replace(/^\S+\s*/, "")]),
+  );
+}

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { readChapters } from "../../src/database/committed.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createPeople } from "../harness/people.ts";
 
 // What holds for every table and function of the database, whoever adds one: a new one that breaks a rule fails here.
 
@@ -240,4 +241,26 @@ test("every table, column, type and function of the API, and every internal tabl
     await column(`select t.typname from pg_type t where t.typnamespace = 'app_public'::regnamespace and t.typtype = 'd'
       and obj_description(t.oid, 'pg_type') is null`),
   ).toEqual([]);
+});
+
+test("colleagues do not read a user's own history: when they signed in, when the password changed", async () => {
+  const people = createPeople(database.ownerUrl);
+  try {
+    const [ann, ben] = [await people.person("ann"), await people.person("ben")];
+    await people.organization("Pair", { [ann]: "OWNER", [ben]: "OWNER" });
+    await owner.query("update app_public.users set last_login_at = now() where id = $1", [ben]);
+    const history = (viewer: string, settings = {}) =>
+      people.as<{ name: string }>(
+        viewer,
+        "select name from app_public.events where subject_type = 'user' and subject_id = $1 order by id",
+        [ben],
+        settings,
+      );
+    expect(await people.as(ann, "select from app_public.users where id = $1", [ben])).toHaveLength(1);
+    expect(await history(ann)).toEqual([]);
+    expect(await history(ben)).toEqual([{ name: "user.created" }, { name: "user.signed_in" }]);
+    expect(await history(ben, { scopes: "lead.read" })).toEqual([]);
+  } finally {
+    await people.end();
+  }
 });
