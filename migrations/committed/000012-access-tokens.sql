@@ -1,5 +1,5 @@
---! Previous: sha1:dd6ef825282635d3222c5660e6726d0351a346de
---! Hash: sha1:f075d301bf7999fb8050da4bee4e8b698a6e296d
+--! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

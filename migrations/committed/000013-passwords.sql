@@ -1,5 +1,5 @@
---! Previous: sha1:f075d301bf7999fb8050da4bee4e8b698a6e296d
---! Hash: sha1:ad7767253ccdac8a3fa799aebbb0b2afb2aef4b0
+--! Previous: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
+--! Hash: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:ad7767253ccdac8a3fa799aebbb0b2afb2aef4b0
---! Hash: sha1:19e493a3ca82a678733a9e3911a8e98de2058933
+--! Previous: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
+--! Hash: sha1:5c542aa63ae1802bab6e2c506131c34f1576a955
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:19e493a3ca82a678733a9e3911a8e98de2058933
---! Hash: sha1:e0292c46437c0b84e7e9a1bb37f30d8b1d7baf92
+--! Previous: sha1:5c542aa63ae1802bab6e2c506131c34f1576a955
+--! Hash: sha1:c51ac68c1ba272974103922f0965abe148d4cf2b
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:e0292c46437c0b84e7e9a1bb37f30d8b1d7baf92
---! Hash: sha1:6bb05e1ef5cf2d7e5314204abe246d5b41a3dc9b
+--! Previous: sha1:c51ac68c1ba272974103922f0965abe148d4cf2b
+--! Hash: sha1:42d07d05dc273bf82a39b2265df56134bca9b7a3
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:6bb05e1ef5cf2d7e5314204abe246d5b41a3dc9b
---! Hash: sha1:89b4a6cb440e545c3e2982245c9d136be732d202
+--! Previous: sha1:42d07d05dc273bf82a39b2265df56134bca9b7a3
+--! Hash: sha1:af58a45ccc8a352dc361fbde4e7f14ccc7b22c3d
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:89b4a6cb440e545c3e2982245c9d136be732d202
---! Hash: sha1:4fd65f2b18872c683f6c3d148d651317dfac01cc
+--! Previous: sha1:af58a45ccc8a352dc361fbde4e7f14ccc7b22c3d
+--! Hash: sha1:50be3636cf261281787d97da86e00fd2182d9c8b
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:4fd65f2b18872c683f6c3d148d651317dfac01cc
---! Hash: sha1:757d3f146aaefa1c7af977d4cd96db0f9551eabb
+--! Previous: sha1:50be3636cf261281787d97da86e00fd2182d9c8b
+--! Hash: sha1:6e931d15d4d81ab954407fb0e836ee29de8e69ea
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:757d3f146aaefa1c7af977d4cd96db0f9551eabb
---! Hash: sha1:5ff5c45cf8a92bcae4d5f1088bad7a3232d673a1
+--! Previous: sha1:6e931d15d4d81ab954407fb0e836ee29de8e69ea
+--! Hash: sha1:31233e91f9fbba2856ed8f1a2ce6a96089a6c252
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:5ff5c45cf8a92bcae4d5f1088bad7a3232d673a1
---! Hash: sha1:4cfaa10e663814034cc3785aed3856a76b0f8aa1
+--! Previous: sha1:31233e91f9fbba2856ed8f1a2ce6a96089a6c252
+--! Hash: sha1:1427cc35dee588c5674b725a6316c3eac6550217
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:4cfaa10e663814034cc3785aed3856a76b0f8aa1
---! Hash: sha1:76dde92f870d56548a92ff655c83a4f3456426ab
+--! Previous: sha1:1427cc35dee588c5674b725a6316c3eac6550217
+--! Hash: sha1:5c38b2c2115d09534badf7dbf872e94a0242f73f
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
