@@ -1,5 +1,5 @@
 --! Previous: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
---! Hash: sha1:acad16134c533ce03bddb482639ab9d59c8d552d
+--! Hash: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

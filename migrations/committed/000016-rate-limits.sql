@@ -1,5 +1,5 @@
---! Previous: sha1:acad16134c533ce03bddb482639ab9d59c8d552d
---! Hash: sha1:52819e843d4e720e7732474a39483f167508f441
+--! Previous: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
+--! Hash: sha1:8831d10f845608912cc872b311532b4d3c3feee3
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

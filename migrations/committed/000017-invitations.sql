@@ -1,5 +1,5 @@
---! Previous: sha1:52819e843d4e720e7732474a39483f167508f441
---! Hash: sha1:ddf20bf156d1cf8d7544e2acbe5f2be5faff3453
+--! Previous: sha1:8831d10f845608912cc872b311532b4d3c3feee3
+--! Hash: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:ddf20bf156d1cf8d7544e2acbe5f2be5faff3453
---! Hash: sha1:4f7d85c9a2485ea5817a4fa9a3d6df18c80e5a61
+--! Previous: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
+--! Hash: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

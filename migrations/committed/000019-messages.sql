@@ -1,5 +1,5 @@
---! Previous: sha1:4f7d85c9a2485ea5817a4fa9a3d6df18c80e5a61
---! Hash: sha1:9192a6c2f2802f92f4617775de04c48582aabdac
+--! Previous: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
+--! Hash: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

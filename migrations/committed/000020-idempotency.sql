@@ -1,5 +1,5 @@
---! Previous: sha1:9192a6c2f2802f92f4617775de04c48582aabdac
---! Hash: sha1:63ec58113323e6c117c2d5cec9e31de45fb62826
+--! Previous: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
+--! Hash: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

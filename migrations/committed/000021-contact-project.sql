@@ -1,5 +1,5 @@
---! Previous: sha1:63ec58113323e6c117c2d5cec9e31de45fb62826
---! Hash: sha1:a151920d6305bbbe4ea46ef767df11c95a089575
+--! Previous: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
+--! Hash: sha1:0f896797e92508a649ad2022741981734dcd57e9
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:a151920d6305bbbe4ea46ef767df11c95a089575
---! Hash: sha1:4f102dcbe7d6f11336d9caf3b3a053e9a130a447
+--! Previous: sha1:0f896797e92508a649ad2022741981734dcd57e9
+--! Hash: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

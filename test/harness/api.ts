@@ -63,7 +63,7 @@ let names = 0;
 /** The real API over HTTPS, on a database of the test file's own. */
 export async function startApi(
   from?: TestDatabase,
-  options: Partial<Pick<GraphqlOptions, "adaptor">> = {},
+  startOptions: Partial<Pick<GraphqlOptions, "adaptor">> = {},
 ): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
@@ -72,7 +72,7 @@ export async function startApi(
     poolSize: 10,
     jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
     log,
-    ...options,
+    ...startOptions,
   });
   const app = createApp({
     config: { production: false, trustProxy: false, explorer: false },
