@@ -53,16 +53,32 @@ comment on function app_hidden.transitions_from(text, jsonb) is 'The steps by ha
 create function app_hidden.is_service() returns boolean
 language sql stable as $$ select app_hidden.setting('service') = 'on' $$;
 
+create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
+language plpgsql stable as $$
+declare
+  requirement app_hidden.transition_requirements;
+begin
+  select * into requirement from app_hidden.transition_requirements r
+    where r.subject = refuse_missing.subject and r.to_state = state and record_now ->> r.column_name is null order by r.column_name limit 1;
+  if found then
+    perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+  end if;
+end $$;
+comment on function app_private.refuse_missing(text, text, jsonb) is
+  'Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.';
+
 create function app_private.tg__state() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   subject text := tg_argv[0];
   step record;
-  requirement record;
   state_before text;
 begin
   if tg_op = 'UPDATE' then
     if new.status is not distinct from old.status then
+      if exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) then
+        perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
+      end if;
       return new;
     end if;
     state_before := old.status;
@@ -91,13 +107,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission), jsonb_build_object('permission', step.permission));
   end if;
   if step.has_requirements then
-    for requirement in
-      select r.column_name, r.message from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
-    loop
-      if to_jsonb(new) ->> requirement.column_name is null then
-        perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
-      end if;
-    end loop;
+    perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
   end if;
   if tg_argv[1]::boolean then
     new.status_changed_at := now();

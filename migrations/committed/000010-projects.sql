@@ -163,15 +163,26 @@ end $$;
 create trigger _200_prepare before insert or update on app_public.projects
   for each row execute function app_private.tg_projects__prepare();
 
--- Here because the countries come after the organizations.
+-- Here because the countries come after organizations and users.
 create function app_private.tg_organizations__prepare() returns trigger
 language plpgsql volatile as $$
 begin
   new.address := app_hidden.complete_address(new.address, null);
+  new.phone := app_hidden.to_e164(new.phone, (new.address).country);
+  new.email := lower(new.email);
   return new;
 end $$;
-create trigger _200_prepare before insert or update of address on app_public.organizations
+create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
   for each row execute function app_private.tg_organizations__prepare();
+
+create function app_private.tg_users__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.phone := app_hidden.to_e164(new.phone, null);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of phone on app_public.users
+  for each row execute function app_private.tg_users__prepare();
 
 create function app_private.tg_projects__own() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -436,7 +436,7 @@ create trigger _520_lead_defaults after insert on app_public.projects for each r
 
 --------------------------------------------------------------------------------------------------------
 
-create function app_private.agent_for(organization_id uuid, agent app_public.agent_input) returns uuid
+create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   found_id uuid;
@@ -459,7 +459,7 @@ begin
   if found_id is not null then
     -- An affiliated organization names an agent, it does not change what the owner knows about them.
     update app_public.agents a set
-      name = coalesce(btrim(agent.name), a.name), phone = coalesce(app_hidden.to_e164(agent.phone, 'US', 'agent.phone'), a.phone),
+      name = coalesce(btrim(agent.name), a.name), phone = coalesce(app_hidden.to_e164(agent.phone, country, 'agent.phone'), a.phone),
       brokerage = coalesce(btrim(agent.brokerage), a.brokerage), license_number = coalesce(btrim(agent.license_number), a.license_number)
       where a.id = found_id and knows_all;
     return found_id;
@@ -468,18 +468,20 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'A new agent needs a name.', '{"field": "agent.name"}');
   end if;
   insert into app_public.agents (organization_id, name, email, phone, brokerage, license_number)
-    values (agent_for.organization_id, btrim(agent.name), lower(agent.email), app_hidden.to_e164(agent.phone, 'US', 'agent.phone'),
+    values (agent_for.organization_id, btrim(agent.name), lower(agent.email), app_hidden.to_e164(agent.phone, country, 'agent.phone'),
       nullif(btrim(agent.brokerage), ''), nullif(btrim(agent.license_number), ''))
     on conflict do nothing returning id into found_id;
-  return coalesce(found_id, app_private.agent_for(organization_id, agent));
+  return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $$;
-comment on function app_private.agent_for(uuid, app_public.agent_input) is 'The agent that the input names, found or made.';
+comment on function app_private.agent_for(uuid, app_public.agent_input, text) is
+  'The agent that the input names, found or made; a phone number without a country code is one of the country.';
 
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Only for leads that the viewer has just written: the callers did so as the viewer.
-  update app_public.leads l set agent_id = case when agent is distinct from null then app_private.agent_for(lead.organization_id, agent) end
+  update app_public.leads l set agent_id = case when agent is distinct from null then app_private.agent_for(lead.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $$;
 

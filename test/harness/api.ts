@@ -69,7 +69,7 @@ let names = 0;
 /** The real API over HTTPS, on a database of the test file's own. */
 export async function startApi(
   from?: TestDatabase,
-  options: Partial<Pick<GraphqlOptions, "adaptor">> = {},
+  startOptions: Partial<Pick<GraphqlOptions, "adaptor">> = {},
 ): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
@@ -82,7 +82,7 @@ export async function startApi(
     dataDir,
     baseUrl: "https://plat.example",
     log,
-    ...options,
+    ...startOptions,
   });
   const app = createApp({
     config: { production: false, trustProxy: false, explorer: false },
