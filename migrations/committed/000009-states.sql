@@ -1,5 +1,5 @@
 --! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
---! Hash: sha1:5c28072a84aa858b58e86fd38bb9e0d9cd6f92f0
+--! Hash: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

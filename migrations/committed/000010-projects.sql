@@ -1,5 +1,5 @@
---! Previous: sha1:5c28072a84aa858b58e86fd38bb9e0d9cd6f92f0
---! Hash: sha1:f078a7459a35e39f9fc763ce3eb9b534a19a7550
+--! Previous: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
+--! Hash: sha1:8153053267263af19b348e62e9448392614ce88f
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:f078a7459a35e39f9fc763ce3eb9b534a19a7550
---! Hash: sha1:ee8c1988051f5ffece055afba8accf5bdf6706d6
+--! Previous: sha1:8153053267263af19b348e62e9448392614ce88f
+--! Hash: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:ee8c1988051f5ffece055afba8accf5bdf6706d6
---! Hash: sha1:443a6fcd69b6e65b91e22ca9ea68cb5c7b51c750
+--! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:443a6fcd69b6e65b91e22ca9ea68cb5c7b51c750
---! Hash: sha1:9170c26bd68ce8a12a4c27938f772f8f52c01400
+--! Previous: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
+--! Hash: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

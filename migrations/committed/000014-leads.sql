@@ -1,5 +1,5 @@
---! Previous: sha1:9170c26bd68ce8a12a4c27938f772f8f52c01400
---! Hash: sha1:133f43fd01bff22790522544a75a97b7d80da6d8
+--! Previous: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
+--! Hash: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:133f43fd01bff22790522544a75a97b7d80da6d8
---! Hash: sha1:e2861bee9ef4d75967dbaf47f54fe3d0c41bf4e3
+--! Previous: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
+--! Hash: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

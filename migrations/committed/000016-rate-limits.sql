@@ -1,5 +1,5 @@
---! Previous: sha1:e2861bee9ef4d75967dbaf47f54fe3d0c41bf4e3
---! Hash: sha1:09cb05bd2d0d6fb5cc5c3b90c56d82a7b3d5d04a
+--! Previous: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
+--! Hash: sha1:8831d10f845608912cc872b311532b4d3c3feee3
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:09cb05bd2d0d6fb5cc5c3b90c56d82a7b3d5d04a
---! Hash: sha1:247b911832d14befcda298a35cc08e8f937b9404
+--! Previous: sha1:8831d10f845608912cc872b311532b4d3c3feee3
+--! Hash: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

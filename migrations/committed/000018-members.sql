@@ -1,5 +1,5 @@
---! Previous: sha1:247b911832d14befcda298a35cc08e8f937b9404
---! Hash: sha1:938786ae0b8025c25128e5d50e866137caa3dff1
+--! Previous: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
+--! Hash: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:938786ae0b8025c25128e5d50e866137caa3dff1
---! Hash: sha1:8139e0009f4bc1a2d121678cb6af03ac65ddf0e5
+--! Previous: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
+--! Hash: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

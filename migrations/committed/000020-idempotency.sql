@@ -1,5 +1,5 @@
---! Previous: sha1:8139e0009f4bc1a2d121678cb6af03ac65ddf0e5
---! Hash: sha1:501199c2d28d9989ffea9f5b0ca077f3310ab4c6
+--! Previous: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
+--! Hash: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:501199c2d28d9989ffea9f5b0ca077f3310ab4c6
---! Hash: sha1:c21c28ddcb22cca6b442a876eefb267890dfee42
+--! Previous: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
+--! Hash: sha1:0f896797e92508a649ad2022741981734dcd57e9
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

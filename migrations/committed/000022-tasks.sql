@@ -1,5 +1,5 @@
---! Previous: sha1:c21c28ddcb22cca6b442a876eefb267890dfee42
---! Hash: sha1:0aade90c7f1430aa93a78bef85ef0b844c4bcba9
+--! Previous: sha1:0f896797e92508a649ad2022741981734dcd57e9
+--! Hash: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

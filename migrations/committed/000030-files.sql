@@ -1,5 +1,5 @@
---! Previous: sha1:0aade90c7f1430aa93a78bef85ef0b844c4bcba9
---! Hash: sha1:a671bcc8a4f473ac50fcfae1791e39fb7f91c286
+--! Previous: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
+--! Hash: sha1:cbc5e61008306dfeaf86a7d0455e21647936af9d
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as
