@@ -46,7 +46,12 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
         partSize,
         queueSize: 2,
       });
-      await upload.done().catch(failed("take a content"));
+      let broken: Error | undefined;
+      content.once("error", (error) => (broken = error));
+      await upload.done().catch((error: unknown) => {
+        // A source that breaks off is no failure of the store.
+        throw broken ?? failed("take a content")(error);
+      });
     },
     async get(key, range) {
       const bytes = range && `bytes=${range.start}-${range.end}`;
