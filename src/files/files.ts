@@ -1,5 +1,4 @@
 /** Takes a content in: checks it, stores it once, and tells SQL what to refer to. */
-import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
@@ -55,7 +54,7 @@ export function createFiles({ store, pool, incomingFolder }: FilesOptions): File
     );
     if (rows[0]!.stored) return;
     try {
-      await store.put(checksum, createReadStream(path), { size, type });
+      await store.put(checksum, { path }, { size, type });
       if (picture)
         await store.put(thumbnailKey(checksum), Readable.from([picture.thumbnail]), {
           size: picture.thumbnail.length,

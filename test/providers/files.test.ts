@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -77,6 +77,13 @@ describe.each(Object.keys(stores))("%s", (name) => {
     expect(await store.size(key)).toBe(12_000_000);
     const from = await buffer((await store.get(key, { start: 11_000_000, end: 11_999_999 }))!);
     expect(from.equals(piece)).toBe(true);
+  });
+
+  test("takes a file", async () => {
+    const [key, bytes, path] = [newKey(), randomBytes(7_000_000), join(folder, newKey())];
+    await writeFile(path, bytes);
+    await store.put(key, { path }, { size: bytes.length, type });
+    expect((await buffer((await store.get(key))!)).equals(bytes)).toBe(true);
   });
 
   test("takes the same content again, also at the same time", async () => {

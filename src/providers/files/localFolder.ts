@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { constants, copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FileStore } from "./store.ts";
 
@@ -22,7 +23,11 @@ export function createLocalFolder(folder: string): FileStore {
       const unfinished = `${path}.${randomBytes(6).toString("hex")}.part`;
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       try {
-        await pipeline(content, createWriteStream(unfinished, { flags: "wx", mode: 0o600, flush: true }));
+        // A file is copied by the system, without passing through our memory.
+        if (content instanceof Readable)
+          await pipeline(content, createWriteStream(unfinished, { flags: "wx", mode: 0o600 }));
+        else await copyFile(content.path, unfinished, constants.COPYFILE_EXCL);
+        await settle(unfinished);
         await rename(unfinished, path);
       } catch (error) {
         await rm(unfinished, { force: true });
@@ -41,6 +46,17 @@ export function createLocalFolder(folder: string): FileStore {
     },
     async close() {},
   };
+}
+
+/** Makes the file last through a power cut, and the service's own. */
+async function settle(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.chmod(0o600);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

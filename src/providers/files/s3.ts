@@ -1,4 +1,5 @@
-import type { Readable } from "node:stream";
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
 import { DeleteObjectsCommand, GetObjectCommand, HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import { FileStoreFailed, type FileStore } from "./store.ts";
@@ -12,7 +13,7 @@ export interface S3Options {
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
 }
 
-/** Bytes of one part of an upload; with two parts under way a large content takes 10 MB of memory. */
+/** Bytes of one part of an upload, which is what one upload takes of memory: one part is under way at a time. */
 const partSize = 5 * 1024 * 1024;
 
 function unlessMissing(refuse: (error: unknown) => never) {
@@ -40,14 +41,15 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
   });
   return {
     async put(key, content, { type }) {
+      let broken: Error | undefined;
+      const body = content instanceof Readable ? content : createReadStream(content.path);
+      body.once("error", (error: Error) => (broken = error));
       const upload = new Upload({
         client,
-        params: { Bucket: bucket, Key: key, Body: content, ContentType: type },
+        params: { Bucket: bucket, Key: key, Body: body, ContentType: type },
         partSize,
-        queueSize: 2,
+        queueSize: 1,
       });
-      let broken: Error | undefined;
-      content.once("error", (error) => (broken = error));
       await upload.done().catch((error: unknown) => {
         // A source that breaks off is no failure of the store.
         throw broken ?? failed("take a content")(error);

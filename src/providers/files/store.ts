@@ -11,8 +11,8 @@ export interface ByteRange {
  * its key, so that writing one twice is harmless.
  */
 export interface FileStore {
-  /** Stores the content whole or not at all. */
-  put(key: string, content: Readable, of: { size: number; type: string }): Promise<void>;
+  /** Stores the content, a stream or a file, whole or not at all. */
+  put(key: string, content: Readable | { path: string }, of: { size: number; type: string }): Promise<void>;
   /** Undefined when there is no such content. */
   get(key: string, range?: ByteRange): Promise<Readable | undefined>;
   /** Bytes; undefined when there is no such content. */
