@@ -1,5 +1,5 @@
---! Previous: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
---! Hash: sha1:8153053267263af19b348e62e9448392614ce88f
+--! Previous: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
+--! Hash: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

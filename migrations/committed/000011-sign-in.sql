@@ -1,5 +1,5 @@
---! Previous: sha1:8153053267263af19b348e62e9448392614ce88f
---! Hash: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Previous: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
+--! Hash: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
---! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
+--! Previous: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
+--! Hash: sha1:defc897985329daaea3743bd748653e658c46099
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

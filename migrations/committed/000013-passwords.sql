@@ -1,5 +1,5 @@
---! Previous: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
---! Hash: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
+--! Previous: sha1:defc897985329daaea3743bd748653e658c46099
+--! Hash: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

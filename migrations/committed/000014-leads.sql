@@ -1,5 +1,5 @@
---! Previous: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
---! Hash: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
+--! Previous: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
+--! Hash: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
---! Hash: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
+--! Previous: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
+--! Hash: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
---! Hash: sha1:8831d10f845608912cc872b311532b4d3c3feee3
+--! Previous: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
+--! Hash: sha1:ef78f852d917629936742ed3739af55140532061
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

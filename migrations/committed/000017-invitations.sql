@@ -1,5 +1,5 @@
---! Previous: sha1:8831d10f845608912cc872b311532b4d3c3feee3
---! Hash: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
+--! Previous: sha1:ef78f852d917629936742ed3739af55140532061
+--! Hash: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

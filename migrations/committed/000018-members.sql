@@ -1,5 +1,5 @@
---! Previous: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
---! Hash: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
+--! Previous: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
+--! Hash: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
---! Hash: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
+--! Previous: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
+--! Hash: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

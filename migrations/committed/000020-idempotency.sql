@@ -1,5 +1,5 @@
---! Previous: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
---! Hash: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
+--! Previous: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
+--! Hash: sha1:a334bc114053a27d10bfaef593000145e399320c
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

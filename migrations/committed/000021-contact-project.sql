@@ -1,5 +1,5 @@
---! Previous: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
---! Hash: sha1:0f896797e92508a649ad2022741981734dcd57e9
+--! Previous: sha1:a334bc114053a27d10bfaef593000145e399320c
+--! Hash: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

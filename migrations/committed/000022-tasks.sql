@@ -1,5 +1,5 @@
---! Previous: sha1:0f896797e92508a649ad2022741981734dcd57e9
---! Hash: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
+--! Previous: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
+--! Hash: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.
