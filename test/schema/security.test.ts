@@ -137,6 +137,7 @@ const callableByAnybody = {
     "update_lead",
     "update_organization_member_role",
     "update_organization_notifications",
+    "update_sales_office",
   ],
   reads: [
     "current_user_id",
@@ -213,6 +214,9 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.take_contact_message",
     "app_private.take_project_message",
     "app_public.access_tokens_last_used_at",
+    "app_public.trackers_hit_count",
+    "app_public.trackers_last_hit_at",
+    "app_public.trackers_lead_count",
     "app_public.users_permissions",
   ]);
 });
