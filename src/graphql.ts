@@ -6,7 +6,7 @@ import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
 import type { Logger } from "./log.ts";
-import { createPreset } from "./preset.ts";
+import { createPreset, type PresetOptions } from "./preset.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
@@ -14,6 +14,8 @@ export interface GraphqlOptions {
   poolSize: number;
   jwtKeys: readonly LoginTokenKey[];
   log: Logger;
+  /** See PresetOptions. */
+  adaptor?: PresetOptions["adaptor"];
 }
 
 export interface Graphql {
@@ -29,6 +31,7 @@ export async function startGraphql({
   poolSize,
   jwtKeys,
   log,
+  adaptor,
 }: GraphqlOptions): Promise<Graphql> {
   const pool = makePool({
     connectionString: authenticatorUrl,
@@ -37,7 +40,13 @@ export async function startGraphql({
     onError: (error) => log.warn({ err: error }, "A database connection broke."),
   });
   try {
-    const pgl = postgraphile(createPreset({ pool, signLoginToken: createLoginTokens(jwtKeys).sign }));
+    const pgl = postgraphile(
+      createPreset({
+        pool,
+        signLoginToken: createLoginTokens(jwtKeys).sign,
+        ...(adaptor && { adaptor }),
+      }),
+    );
     const [constraintMessages] = await Promise.all([loadConstraintMessages(pool), pgl.getSchema()]);
     return {
       transport: {

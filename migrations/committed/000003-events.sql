@@ -1,5 +1,5 @@
---! Previous: sha1:dad743272e9f3252ace8d31bd12c776f8bac95c3
---! Hash: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
+--! Previous: sha1:ddff8452fd4716d7702457833ee7701a267e1667
+--! Hash: sha1:8a5d5402b2e628ce7ace78659a2b78ca01b1e997
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes

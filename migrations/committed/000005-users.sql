@@ -1,5 +1,5 @@
---! Previous: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
---! Hash: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
+--! Previous: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
+--! Hash: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

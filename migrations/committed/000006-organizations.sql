@@ -1,5 +1,5 @@
---! Previous: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
---! Hash: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
+--! Previous: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
+--! Hash: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

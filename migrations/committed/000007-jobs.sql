@@ -1,5 +1,5 @@
---! Previous: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
---! Hash: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
+--! Previous: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
+--! Hash: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

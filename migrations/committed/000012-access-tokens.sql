@@ -1,5 +1,5 @@
---! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
---! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
---! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Previous: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
+--! Hash: sha1:8831d10f845608912cc872b311532b4d3c3feee3
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

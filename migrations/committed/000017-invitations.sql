@@ -1,5 +1,5 @@
---! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
---! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Previous: sha1:8831d10f845608912cc872b311532b4d3c3feee3
+--! Hash: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

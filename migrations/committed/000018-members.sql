@@ -1,5 +1,5 @@
---! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
---! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Previous: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
+--! Hash: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
---! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Previous: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
+--! Hash: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
---! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Previous: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
+--! Hash: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
---! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Previous: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
+--! Hash: sha1:0f896797e92508a649ad2022741981734dcd57e9
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
---! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
+--! Previous: sha1:0f896797e92508a649ad2022741981734dcd57e9
+--! Hash: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -1,5 +1,5 @@
---! Previous: sha1:01a44b89ffc4119992032d8126809c74eacd0786
---! Hash: sha1:56e8fed634267a8477dc3adc67a6834e5cd72297
+--! Previous: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
+--! Hash: sha1:f1ccb030c450c3833323291472c2f2f958979a9e
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

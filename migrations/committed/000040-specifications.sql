@@ -1,5 +1,5 @@
---! Previous: sha1:56e8fed634267a8477dc3adc67a6834e5cd72297
---! Hash: sha1:45167d63e416d0f0c02099489e6b56a6a824c366
+--! Previous: sha1:f1ccb030c450c3833323291472c2f2f958979a9e
+--! Hash: sha1:7792150ffb3a7ab0743b4e96debac8fc3167b2a8
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

@@ -1,5 +1,5 @@
---! Previous: sha1:45167d63e416d0f0c02099489e6b56a6a824c366
---! Hash: sha1:99a77e9126155796103513e82d364e346ee06654
+--! Previous: sha1:7792150ffb3a7ab0743b4e96debac8fc3167b2a8
+--! Hash: sha1:ccde3242275f36b8410b978d38e93cf10229f2a6
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

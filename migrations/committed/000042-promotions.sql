@@ -1,5 +1,5 @@
---! Previous: sha1:99a77e9126155796103513e82d364e346ee06654
---! Hash: sha1:1aac23e8e6efa5bd1c101817413618a81c9b2fe6
+--! Previous: sha1:ccde3242275f36b8410b978d38e93cf10229f2a6
+--! Hash: sha1:583c0d96c230b26a900c2cfc3ce5d6f634e6bcfb
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

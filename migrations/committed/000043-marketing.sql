@@ -1,5 +1,5 @@
---! Previous: sha1:1aac23e8e6efa5bd1c101817413618a81c9b2fe6
---! Hash: sha1:8c6b2ae1b205e23416aa480008f3195d2f0d6498
+--! Previous: sha1:583c0d96c230b26a900c2cfc3ce5d6f634e6bcfb
+--! Hash: sha1:1754a1df894ccec6123ce2d196eab919f6fcd86f
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

@@ -1,5 +1,5 @@
---! Previous: sha1:8c6b2ae1b205e23416aa480008f3195d2f0d6498
---! Hash: sha1:68130cc1559632d9f64171cddd53aff70c9141f3
+--! Previous: sha1:1754a1df894ccec6123ce2d196eab919f6fcd86f
+--! Hash: sha1:60e508b5e07257262626b0890a774cc2b866a120
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:68130cc1559632d9f64171cddd53aff70c9141f3
---! Hash: sha1:4551fe516c2022e461e05d28b5180da0f4e8c709
+--! Previous: sha1:60e508b5e07257262626b0890a774cc2b866a120
+--! Hash: sha1:28ae72e303abd8118c65a5f672d417becee3ef8b
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

@@ -1,5 +1,5 @@
---! Previous: sha1:4551fe516c2022e461e05d28b5180da0f4e8c709
---! Hash: sha1:797c5158e1c6da240ece3f65d982c495d0d5ae53
+--! Previous: sha1:28ae72e303abd8118c65a5f672d417becee3ef8b
+--! Hash: sha1:6a45d7256f504e2d7fa1b58e22e5f5417592f4cf
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:797c5158e1c6da240ece3f65d982c495d0d5ae53
---! Hash: sha1:a933daec32c08362159dcba29b0808f0221ac6e5
+--! Previous: sha1:6a45d7256f504e2d7fa1b58e22e5f5417592f4cf
+--! Hash: sha1:461b2924e716c274242d58851db8713901cad9b3
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

@@ -39,10 +39,13 @@ const query = `
      and coalesce(c.relname, t.typname) is not null
   union all
   select n.nspname, c.relname, x.relname, obj_description(x.oid, 'pg_class'),
+         -- The column of an expression such as lower(name) is the one that it mentions.
          array(select a.attname::text
                  from unnest(i.indkey::smallint[]) with ordinality as k (attnum, position)
-                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-                where k.attnum > 0 and k.position <= i.indnkeyatts
+                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and not a.attisdropped
+                  and (a.attnum = k.attnum or k.attnum = 0 and
+                    pg_get_indexdef(i.indexrelid, k.position::int, true) ~ ('\\m' || a.attname || '\\M'))
+                where k.position <= i.indnkeyatts
                 order by k.position)
     from pg_index i
     join pg_class x on x.oid = i.indexrelid

@@ -8,7 +8,8 @@
  *   time, day, number         a range                            registeredAt: DateTimeRange
  *
  * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
- * member whose condition is that function. Tables with deleted_at have includeDeleted.
+ * member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
+ * the statement (a function with a sub-select is not inlined and would run for each row). Tables with deleted_at have includeDeleted.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
@@ -138,13 +139,17 @@ function columnMember(
 
 function functionMember(build: GraphileBuild.Build, resource: AnyResource, name: string): FilterMember {
   const parameter = resource.parameters![1]!;
+  const finder = resource.extensions!.tags?.finder;
   const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
   return {
     name,
     description: resource.description ?? name,
     type: () => inputTypeOf(build, parameter.codec),
     condition(alias, value) {
-      return sql`${sql.identifier(schemaName, functionName)}(${alias}, ${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType})`;
+      const given = sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`;
+      return typeof finder === "string"
+        ? sql`${alias}.id = any (array(select ${sql.identifier("app_hidden", finder)}(${given})))`
+        : sql`${sql.identifier(schemaName, functionName)}(${alias}, ${given})`;
     },
   };
 }

@@ -72,7 +72,7 @@ export function toColumns(members: Member[], input: Record<string, unknown>): Re
   const result: Record<string, unknown> = {};
   for (const member of members) {
     if (input[member.name] !== undefined)
-      result[member.column] = toDatabaseNames(member.codec, input[member.name]);
+      result[member.column] = toDatabaseNames(member.codec, input[member.name], member.name);
   }
   return result;
 }
@@ -103,7 +103,7 @@ export async function argumentValues(
     } else if (typeof value === "string") {
       value = value.trim() === "" ? null : value.trim();
     }
-    values[parameter.name!] = toDatabaseNames(parameter.codec, value);
+    values[parameter.name!] = toDatabaseNames(parameter.codec, value, member);
   }
   return values;
 }

@@ -3,6 +3,7 @@ import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
+import { aNoun, clauseOf, nounOf } from "../plugins/wording.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { callInMutation } from "./call.ts";
 import { columnMembers, toColumns, type Member } from "./members.ts";
@@ -29,7 +30,8 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   const extensions = resource.extensions ?? {};
   const operations: Operation[] = [];
   const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
-  const subject = typeName.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  const subject = aNoun(typeName);
+  const clause = clauseOf(resource.codec.description);
   for (const how of ["insert", "update"] as const) {
     const granted = Object.values(resource.codec.attributes as Record<string, any>).some((a) =>
       how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate,
@@ -43,8 +45,8 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
       description:
         how === "insert"
-          ? `Creates a record: ${subject}.`
-          : `Changes a record: ${subject}. Members that are left out stay as they are.`,
+          ? `Creates ${subject}${clause ? `: ${clause}` : ""}.`
+          : `Changes ${subject}. Members that are left out stay as they are.`,
       deprecationReason: undefined,
       members: getMembers,
       outputType,
@@ -65,7 +67,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
     operations.push({
       fieldName: `delete${typeName}`,
       inputTypeName: `Delete${typeName}Input`,
-      description: `Deletes a record: ${subject}. Refused with CONFLICT while others depend on it.`,
+      description: `Deletes ${subject}. Refused with CONFLICT while others depend on it.`,
       deprecationReason: undefined,
       members: () => [
         {
@@ -73,7 +75,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           column: "id",
           codec: TYPES.text,
           type: new GraphQLNonNull(GraphQLID),
-          description: "The record to delete.",
+          description: `The ${nounOf(typeName)} to delete.`,
         },
       ],
       outputType: () => build.getOutputTypeByName(`Delete${typeName}Payload`),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { readChapters } from "../../src/database/committed.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createPeople } from "../harness/people.ts";
 
 // What holds for every table and function of the database, whoever adds one: a new one that breaks a rule fails here.
 
@@ -66,7 +67,7 @@ test("definer functions pin search_path, and nothing else does, since that preve
   ).toEqual([]);
 });
 
-test("every function states its volatility, or is a trigger's", async () => {
+test("every function states its volatility", async () => {
   // VOLATILE is the default, so a text is asked for what was written.
   const stated = /\b(immutable|stable|volatile)\b/i;
   const unstated: string[] = [];
@@ -152,21 +153,32 @@ const callableByAnybody = {
     "leads_filter_phone",
     "leads_filter_query",
     "leads_filter_unassigned",
+    "lease_permits_allowed_transitions",
+    "open_houses_status",
     "organization_invites_status",
     "organizations_address",
     "organizations_email",
     "organizations_phone",
     "organizations_projects",
     "organizations_viewer_role",
+    "project_collections_projects",
     "projects_allowed_transitions",
+    "projects_collections",
     "projects_filter_archived",
     "projects_filter_city",
     "projects_filter_query",
     "projects_metadata",
+    "promotions_status",
     "public_project",
     "public_projects",
+    "spec_elements_standard_option",
+    "spec_options_cost",
+    "spec_options_currency",
     "tasks_allowed_transitions",
     "tasks_is_overdue",
+    "trackers_hit_count",
+    "trackers_last_hit_at",
+    "trackers_lead_count",
     "users_email",
     "users_full_name",
     "users_permissions",
@@ -244,4 +256,26 @@ test("every table, column, type and function of the API, and every internal tabl
     await column(`select t.typname from pg_type t where t.typnamespace = 'app_public'::regnamespace and t.typtype = 'd'
       and obj_description(t.oid, 'pg_type') is null`),
   ).toEqual([]);
+});
+
+test("colleagues do not read a user's own history: when they signed in, when the password changed", async () => {
+  const people = createPeople(database.ownerUrl);
+  try {
+    const [ann, ben] = [await people.person("ann"), await people.person("ben")];
+    await people.organization("Pair", { [ann]: "OWNER", [ben]: "OWNER" });
+    await owner.query("update app_public.users set last_login_at = now() where id = $1", [ben]);
+    const history = (viewer: string, settings = {}) =>
+      people.as<{ name: string }>(
+        viewer,
+        "select name from app_public.events where subject_type = 'user' and subject_id = $1 order by id",
+        [ben],
+        settings,
+      );
+    expect(await people.as(ann, "select from app_public.users where id = $1", [ben])).toHaveLength(1);
+    expect(await history(ann)).toEqual([]);
+    expect(await history(ben)).toEqual([{ name: "user.created" }, { name: "user.signed_in" }]);
+    expect(await history(ben, { scopes: "lead.read" })).toEqual([]);
+  } finally {
+    await people.end();
+  }
 });
