@@ -5,6 +5,7 @@ import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
+import { trackers } from "./http/trackers.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 
@@ -20,7 +21,7 @@ export interface GraphqlOptions {
 
 export interface Graphql {
   /** What `createApp` takes besides configuration. */
-  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools">;
+  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools" | "trackers">;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -53,6 +54,7 @@ export async function startGraphql({
         pgl,
         authenticate: createAuthenticator({ pool, keys: jwtKeys }),
         constraintMessages,
+        trackers: trackers(pool),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

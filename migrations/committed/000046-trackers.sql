@@ -1,5 +1,5 @@
 --! Previous: sha1:28ae72e303abd8118c65a5f672d417becee3ef8b
---! Hash: sha1:6a45d7256f504e2d7fa1b58e22e5f5417592f4cf
+--! Hash: sha1:1ef9aa15b6c5dab3d90c6883c5ac3bc475b6aecc
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.
@@ -70,7 +70,7 @@ end $$;
 create trigger _200_prepare before insert or update on app_public.trackers
   for each row execute function app_private.tg_trackers__prepare();
 
-create function app_private.hit_tracker(key text, out kind text, out destination text, out utm jsonb)
+create function app_private.hit_tracker(key text, counts boolean, out kind text, out destination text, out utm jsonb)
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   with hit as (
     select t.id, t.kind, coalesce(t.destination_url, p.website_url) as destination, t.utm
@@ -79,13 +79,13 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     where t.key = hit_tracker.key and t.active and t.deleted_at is null
   ), counted as (
     insert into app_private.tracker_hits as h (tracker_id, hit_count, last_hit_at)
-    select hit.id, 1, now() from hit
+    select hit.id, 1, now() from hit where hit_tracker.counts
     on conflict (tracker_id) do update set hit_count = h.hit_count + 1, last_hit_at = excluded.last_hit_at
   )
   select hit.kind, hit.destination, hit.utm from hit
 $$;
-comment on function app_private.hit_tracker(text) is 'Counts a hit of the active tracker with the key and says where it leads; nulls where there is none.';
-grant execute on function app_private.hit_tracker(text) to plat_authenticator;
+comment on function app_private.hit_tracker(text, boolean) is 'Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.';
+grant execute on function app_private.hit_tracker(text, boolean) to plat_authenticator;
 
 create function app_public.trackers_hit_count(t app_public.trackers) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:6a45d7256f504e2d7fa1b58e22e5f5417592f4cf
---! Hash: sha1:461b2924e716c274242d58851db8713901cad9b3
+--! Previous: sha1:1ef9aa15b6c5dab3d90c6883c5ac3bc475b6aecc
+--! Hash: sha1:27049f1f48f9b197fe3bfb15dd2d684fed69031b
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

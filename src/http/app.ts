@@ -34,6 +34,8 @@ export interface AppDeps {
   readonly constraintMessages: ConstraintMessages;
   /** For /metrics. */
   readonly pools?: () => Record<string, PoolNumbers>;
+  /** GET /t/:key, the links of trackers. */
+  readonly trackers?: RequestHandler<{ key: string }>;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** Run after authentication and before the body is read, in this order. */
@@ -76,6 +78,7 @@ export function createApp(deps: AppDeps): Express {
   );
   for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
     app.all(path, onlyMethods("GET", "HEAD"), page);
+  if (deps.trackers) app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.trackers);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);
   return app;
