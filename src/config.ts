@@ -25,6 +25,8 @@ export interface Config {
   /** Undefined means the key kept in `dataDir`. */
   readonly jwtKeys: readonly JwtKey[] | undefined;
   readonly smtpUrl: string | undefined;
+  /** A database of cities by IP address; undefined means the embedded one. */
+  readonly geoipFile: string | undefined;
   readonly mailFrom: string;
   /** Without a name. */
   readonly operatorEmail: string;
@@ -103,6 +105,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     trustProxy: must("TRUST_PROXY"),
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     smtpUrl: read("SMTP_URL"),
+    geoipFile: read("GEOIP_FILE"),
     mailFrom,
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
     webUrl: read("WEB_URL"),
@@ -114,6 +117,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
 
   checkReadable("TLS_CERT", cert, problems);
   checkReadable("TLS_KEY", key, problems);
+  checkReadable("GEOIP_FILE", config.geoipFile, problems);
   if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
   if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)

@@ -8,12 +8,16 @@ import type { AppDeps } from "./http/app.ts";
 import { trackers } from "./http/trackers.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
+import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
+import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
   poolSize: number;
   jwtKeys: readonly LoginTokenKey[];
+  /** Knows where viewers and cities are; the embedded databases where left out. */
+  location?: LocationProvider;
   log: Logger;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
@@ -31,6 +35,7 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   jwtKeys,
+  location = createLocationProvider({}),
   log,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -45,6 +50,7 @@ export async function startGraphql({
       createPreset({
         pool,
         signLoginToken: createLoginTokens(jwtKeys).sign,
+        viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),
     );

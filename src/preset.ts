@@ -20,6 +20,7 @@ import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
+import { NearestCityPlugin } from "./plugins/NearestCityPlugin.ts";
 import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
@@ -27,6 +28,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 
 declare global {
   namespace Grafast {
@@ -43,6 +45,8 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
+  /** Finds the place of a viewer; nobody's is known where left out. */
+  viewerPlace?: ViewerPlace;
 }
 
 /** The preset of the API; `pool` serves introspection too. */
@@ -50,6 +54,7 @@ export function createPreset({
   pool,
   signLoginToken,
   adaptor = makeFusedAdaptor(),
+  viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
     (transform: typeof hashPassword): ArgumentTransform =>
@@ -73,6 +78,7 @@ export function createPreset({
       OutputShapesPlugin,
       PermissionsPlugin,
       SignInPlugin,
+      NearestCityPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.
@@ -129,6 +135,7 @@ export function createPreset({
       // Operations take the place of the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
       argumentTransforms: { hashPassword: withPool(hashPassword), provePassword: withPool(provePassword) },
+      ...(viewerPlace && { viewerPlace }),
     },
   };
 }

@@ -12,6 +12,7 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
 import { orderedShutdown } from "./shutdown.ts";
@@ -71,6 +72,7 @@ async function main(): Promise<void> {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
         jwtKeys,
+        location: createLocationProvider(config),
         log,
       });
       shutdown.add("GraphQL", graphql.release);

@@ -1,5 +1,5 @@
 --! Previous: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
---! Hash: sha1:8153053267263af19b348e62e9448392614ce88f
+--! Hash: sha1:0f4c0de5309433d4d96bdbdbbb48aa8f4d8bfb4b
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -339,6 +339,7 @@ comment on table app_public.projects is $$
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
 @sort NEWEST inserted_at desc
+@sort DISTANCE distance asc, service_index desc
 @formerFinder publicProject
 
 A development of new homes that an organization sells.$$;

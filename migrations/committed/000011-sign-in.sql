@@ -1,5 +1,5 @@
---! Previous: sha1:8153053267263af19b348e62e9448392614ce88f
---! Hash: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
+--! Previous: sha1:0f4c0de5309433d4d96bdbdbbb48aa8f4d8bfb4b
+--! Hash: sha1:c2cc9268098016eb0e357fb7084c1dabc4873274
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:88a62fbdbf54305a2e1d0091d20dbc0991b27fb0
---! Hash: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
+--! Previous: sha1:c2cc9268098016eb0e357fb7084c1dabc4873274
+--! Hash: sha1:dc66386e73379be7c97ea0507e610f12809975c1
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:43ef28926836a1e6e24988ff3ef0c8f16c78e482
---! Hash: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
+--! Previous: sha1:dc66386e73379be7c97ea0507e610f12809975c1
+--! Hash: sha1:42b7c7ee93edf564f3bde984d315cb762147d5de
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

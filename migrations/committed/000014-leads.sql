@@ -1,5 +1,5 @@
---! Previous: sha1:bbf4d89868bfbe7bb1da02a80927b15569963be5
---! Hash: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
+--! Previous: sha1:42b7c7ee93edf564f3bde984d315cb762147d5de
+--! Hash: sha1:dc1286e8cb3ac30cfe6c1dd8106b6e5882117912
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:aa8368db0c6d490089ac5875ba67e1337a97a17c
---! Hash: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
+--! Previous: sha1:dc1286e8cb3ac30cfe6c1dd8106b6e5882117912
+--! Hash: sha1:43f46d397d546fc9bf3f5c86646ef2254337c758
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:6d1ac1b6e1fd785cfc82d92e85429a55eceb9df5
---! Hash: sha1:8831d10f845608912cc872b311532b4d3c3feee3
+--! Previous: sha1:43f46d397d546fc9bf3f5c86646ef2254337c758
+--! Hash: sha1:56dd3a28c4d5e910e93d5785dc3fe6a57f657a8b
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:8831d10f845608912cc872b311532b4d3c3feee3
---! Hash: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
+--! Previous: sha1:56dd3a28c4d5e910e93d5785dc3fe6a57f657a8b
+--! Hash: sha1:a1f99c0e3f9bdf6116a4bdee9a9f817e870f1243
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

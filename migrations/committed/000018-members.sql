@@ -1,5 +1,5 @@
---! Previous: sha1:fda357f183e90e9bda4760389cf6bbfbc34065d6
---! Hash: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
+--! Previous: sha1:a1f99c0e3f9bdf6116a4bdee9a9f817e870f1243
+--! Hash: sha1:8ce38c2bd2ec8a978df82a2e74d5e3803bea4c47
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:a130051bb0c8ce4e98822178615d3f64706f34bc
---! Hash: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
+--! Previous: sha1:8ce38c2bd2ec8a978df82a2e74d5e3803bea4c47
+--! Hash: sha1:b0faf89d69a4da189043203dae10518f845e7865
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:1ae889c104f2d996b6bc88389959264b79eeb101
---! Hash: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
+--! Previous: sha1:b0faf89d69a4da189043203dae10518f845e7865
+--! Hash: sha1:577225d12d7316cf9404dd27a4caa96b1efc130d
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:a63f0af905b565d1ce1391159c9117931eafed6b
---! Hash: sha1:0f896797e92508a649ad2022741981734dcd57e9
+--! Previous: sha1:577225d12d7316cf9404dd27a4caa96b1efc130d
+--! Hash: sha1:34dc0c64441cd87c0c9789dce6b0fcd6934b1955
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:0f896797e92508a649ad2022741981734dcd57e9
---! Hash: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
+--! Previous: sha1:34dc0c64441cd87c0c9789dce6b0fcd6934b1955
+--! Hash: sha1:ebebf4d467aaf54bebaeb751f892117d09a2fecf
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

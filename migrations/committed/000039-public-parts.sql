@@ -1,5 +1,5 @@
---! Previous: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
---! Hash: sha1:f1ccb030c450c3833323291472c2f2f958979a9e
+--! Previous: sha1:ebebf4d467aaf54bebaeb751f892117d09a2fecf
+--! Hash: sha1:42c961a0a9fe4fdb4b54dea596f78c6384ca9f35
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

@@ -1,5 +1,5 @@
---! Previous: sha1:f1ccb030c450c3833323291472c2f2f958979a9e
---! Hash: sha1:7792150ffb3a7ab0743b4e96debac8fc3167b2a8
+--! Previous: sha1:42c961a0a9fe4fdb4b54dea596f78c6384ca9f35
+--! Hash: sha1:4800b448cf6874f3b0adba213a8ce8b63f61c67b
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

@@ -1,5 +1,5 @@
---! Previous: sha1:7792150ffb3a7ab0743b4e96debac8fc3167b2a8
---! Hash: sha1:ccde3242275f36b8410b978d38e93cf10229f2a6
+--! Previous: sha1:4800b448cf6874f3b0adba213a8ce8b63f61c67b
+--! Hash: sha1:f4901dd7f641635dbffce419ced0edef1cf12577
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

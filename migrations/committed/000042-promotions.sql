@@ -1,5 +1,5 @@
---! Previous: sha1:ccde3242275f36b8410b978d38e93cf10229f2a6
---! Hash: sha1:583c0d96c230b26a900c2cfc3ce5d6f634e6bcfb
+--! Previous: sha1:f4901dd7f641635dbffce419ced0edef1cf12577
+--! Hash: sha1:7ad54a428edb1241adba48acd3fa8f73a5f4c5dc
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

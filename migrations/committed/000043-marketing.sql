@@ -1,5 +1,5 @@
---! Previous: sha1:583c0d96c230b26a900c2cfc3ce5d6f634e6bcfb
---! Hash: sha1:1754a1df894ccec6123ce2d196eab919f6fcd86f
+--! Previous: sha1:7ad54a428edb1241adba48acd3fa8f73a5f4c5dc
+--! Hash: sha1:5b201cce31ffbbce339ac2a05bdbe20167b992e8
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

@@ -1,5 +1,5 @@
---! Previous: sha1:1754a1df894ccec6123ce2d196eab919f6fcd86f
---! Hash: sha1:60e508b5e07257262626b0890a774cc2b866a120
+--! Previous: sha1:5b201cce31ffbbce339ac2a05bdbe20167b992e8
+--! Hash: sha1:b2d2951a45a2b459b6116c78cbccb9ca20ee019b
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

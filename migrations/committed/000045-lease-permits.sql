@@ -1,5 +1,5 @@
---! Previous: sha1:60e508b5e07257262626b0890a774cc2b866a120
---! Hash: sha1:28ae72e303abd8118c65a5f672d417becee3ef8b
+--! Previous: sha1:b2d2951a45a2b459b6116c78cbccb9ca20ee019b
+--! Hash: sha1:d2208da398cf39956b3d51987aa446d5ab9c824e
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

@@ -1,5 +1,5 @@
---! Previous: sha1:28ae72e303abd8118c65a5f672d417becee3ef8b
---! Hash: sha1:1ef9aa15b6c5dab3d90c6883c5ac3bc475b6aecc
+--! Previous: sha1:d2208da398cf39956b3d51987aa446d5ab9c824e
+--! Hash: sha1:ad0e9f241b66b1216f829ad1d4bd849decfd635e
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

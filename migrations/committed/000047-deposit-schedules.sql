@@ -1,5 +1,5 @@
---! Previous: sha1:1ef9aa15b6c5dab3d90c6883c5ac3bc475b6aecc
---! Hash: sha1:27049f1f48f9b197fe3bfb15dd2d684fed69031b
+--! Previous: sha1:ad0e9f241b66b1216f829ad1d4bd849decfd635e
+--! Hash: sha1:d88d93e6d640e22d252761d9bbcc935e8e909bc4
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.
