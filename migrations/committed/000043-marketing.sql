@@ -1,5 +1,5 @@
 --! Previous: sha1:7ad54a428edb1241adba48acd3fa8f73a5f4c5dc
---! Hash: sha1:5b201cce31ffbbce339ac2a05bdbe20167b992e8
+--! Hash: sha1:6f6cf36fcb8658d0333534d0d4290221547f4a17
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.
@@ -117,7 +117,7 @@ language sql stable as $$
   order by c.sequence, c.id
 $$;
 grant execute on function app_public.project_collections_projects, app_public.projects_collections to plat_user, plat_anonymous;
-comment on function app_public.project_collections_projects is 'Its projects that the viewer may see, in the order of the collection.';
+comment on function app_public.project_collections_projects is E'@ordered\n\nIts projects that the viewer may see, in the order of the collection.';
 comment on function app_public.projects_collections is 'The collections that it is in and the viewer may see.';
 
 comment on table app_public.project_collections is E'@defaultOrder sequence asc, id asc\n\nProjects that an organization shows together.';

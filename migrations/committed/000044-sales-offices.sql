@@ -1,5 +1,5 @@
---! Previous: sha1:5b201cce31ffbbce339ac2a05bdbe20167b992e8
---! Hash: sha1:b2d2951a45a2b459b6116c78cbccb9ca20ee019b
+--! Previous: sha1:6f6cf36fcb8658d0333534d0d4290221547f4a17
+--! Hash: sha1:5bd662d21d4016ab22e8c15d25c7bb2044a0b09e
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:b2d2951a45a2b459b6116c78cbccb9ca20ee019b
---! Hash: sha1:d2208da398cf39956b3d51987aa446d5ab9c824e
+--! Previous: sha1:5bd662d21d4016ab22e8c15d25c7bb2044a0b09e
+--! Hash: sha1:77f889bcb73835b0d12e6f3747992762c0faeaaa
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

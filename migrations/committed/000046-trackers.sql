@@ -1,5 +1,5 @@
---! Previous: sha1:d2208da398cf39956b3d51987aa446d5ab9c824e
---! Hash: sha1:ad0e9f241b66b1216f829ad1d4bd849decfd635e
+--! Previous: sha1:77f889bcb73835b0d12e6f3747992762c0faeaaa
+--! Hash: sha1:2f875af9ad99c21191f38bd397681920d14a5ba8
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

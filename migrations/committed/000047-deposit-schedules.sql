@@ -1,5 +1,5 @@
---! Previous: sha1:ad0e9f241b66b1216f829ad1d4bd849decfd635e
---! Hash: sha1:d88d93e6d640e22d252761d9bbcc935e8e909bc4
+--! Previous: sha1:2f875af9ad99c21191f38bd397681920d14a5ba8
+--! Hash: sha1:676f93a9b8104745eab0ad7a61bf4011d95073df
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

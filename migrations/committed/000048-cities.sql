@@ -1,5 +1,5 @@
---! Previous: sha1:d88d93e6d640e22d252761d9bbcc935e8e909bc4
---! Hash: sha1:19e0d890421eefa228ba16d31f4688fa5d990951
+--! Previous: sha1:676f93a9b8104745eab0ad7a61bf4011d95073df
+--! Hash: sha1:73bd0d09525024672451d10a36c49572ea3c64ee
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

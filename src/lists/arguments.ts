@@ -95,7 +95,8 @@ export function listArguments(
     };
     delete result.sort;
   }
-  if (sortType && resource.parameters) {
+  // A function tagged @ordered says the order itself.
+  if (sortType && resource.parameters && resource.extensions?.tags?.ordered === undefined) {
     result.sort = {
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,

@@ -342,8 +342,13 @@ test("a collection shows projects of its organization in the given order", async
     fields,
   );
   expect(twin).toMatchObject({ slug: "by-the-water-2", projects: [] });
-  expect(await update("ProjectCollection", { id: made.id, projectIds: [project] }, fields)).toMatchObject({
+  const turned = { id: made.id, projectIds: [project, other.id] };
+  expect(await update("ProjectCollection", turned, fields)).toMatchObject({
     version: 2,
+    projects: [{ id: project }, { id: other.id }],
+  });
+  expect(await update("ProjectCollection", { id: made.id, projectIds: [project] }, fields)).toMatchObject({
+    version: 3,
     projects: [{ id: project }],
   });
   expect(await update("ProjectCollection", { id: made.id, title: "Water" }, fields)).toMatchObject({
