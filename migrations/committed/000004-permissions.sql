@@ -1,5 +1,5 @@
---! Previous: sha1:8a5d5402b2e628ce7ace78659a2b78ca01b1e997
---! Hash: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
+--! Previous: sha1:a9d1d12a8af6cb92cbe307d2f4f72b5117e024e2
+--! Hash: sha1:ecd554ec9a38472525fa1fc66556b79e0cac19a4
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each

@@ -1,5 +1,5 @@
---! Previous: sha1:3580b09a6523f99519ae3781f910f9940e2908dc
---! Hash: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
+--! Previous: sha1:ecd554ec9a38472525fa1fc66556b79e0cac19a4
+--! Hash: sha1:a9f0e54bdb025c5af63a0a2ddc7e613a7469d52e
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

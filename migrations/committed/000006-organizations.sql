@@ -1,5 +1,5 @@
---! Previous: sha1:7ef7daca9ee8d138212766ff53a38a326c48d4d4
---! Hash: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
+--! Previous: sha1:a9f0e54bdb025c5af63a0a2ddc7e613a7469d52e
+--! Hash: sha1:3c3541bc472b53f5acceae85ab52050b9a71b613
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:bb68c63ddd172082ded51f0c44d5f8cb4cfc86c2
---! Hash: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
+--! Previous: sha1:3c3541bc472b53f5acceae85ab52050b9a71b613
+--! Hash: sha1:f435961320eb5826c5a050d1c4c4d18142300774
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

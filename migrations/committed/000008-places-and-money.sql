@@ -1,5 +1,5 @@
---! Previous: sha1:5dbfd3df2ec4a01c8394fe425db0bcdad554bed1
---! Hash: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
+--! Previous: sha1:f435961320eb5826c5a050d1c4c4d18142300774
+--! Hash: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).

@@ -1,5 +1,5 @@
---! Previous: sha1:2ceb2601e899e7c48b0ea45e767a1807ed7530e3
---! Hash: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
+--! Previous: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
+--! Hash: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
