@@ -1,5 +1,5 @@
---! Previous: sha1:5b128dc5908b1b596ce85e0b421d87852498748c
---! Hash: sha1:0f4c0de5309433d4d96bdbdbbb48aa8f4d8bfb4b
+--! Previous: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
+--! Hash: sha1:43284e7ac058f1f38e85ccccd79314925b2b17fd
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

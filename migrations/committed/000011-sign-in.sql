@@ -1,5 +1,5 @@
---! Previous: sha1:0f4c0de5309433d4d96bdbdbbb48aa8f4d8bfb4b
---! Hash: sha1:c2cc9268098016eb0e357fb7084c1dabc4873274
+--! Previous: sha1:43284e7ac058f1f38e85ccccd79314925b2b17fd
+--! Hash: sha1:a6ac0d04e7b0f7423ee21e0515a492eff60720d1
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

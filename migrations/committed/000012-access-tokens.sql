@@ -1,5 +1,5 @@
---! Previous: sha1:c2cc9268098016eb0e357fb7084c1dabc4873274
---! Hash: sha1:dc66386e73379be7c97ea0507e610f12809975c1
+--! Previous: sha1:a6ac0d04e7b0f7423ee21e0515a492eff60720d1
+--! Hash: sha1:1af6eb40dba5ce5640c0b3e5b5633d7c4a7fbb05
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:dc66386e73379be7c97ea0507e610f12809975c1
---! Hash: sha1:42b7c7ee93edf564f3bde984d315cb762147d5de
+--! Previous: sha1:1af6eb40dba5ce5640c0b3e5b5633d7c4a7fbb05
+--! Hash: sha1:7f589d4b0a3af60c8f995c9482d7c1e132b6e372
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

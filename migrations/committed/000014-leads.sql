@@ -1,5 +1,5 @@
---! Previous: sha1:42b7c7ee93edf564f3bde984d315cb762147d5de
---! Hash: sha1:dc1286e8cb3ac30cfe6c1dd8106b6e5882117912
+--! Previous: sha1:7f589d4b0a3af60c8f995c9482d7c1e132b6e372
+--! Hash: sha1:79165c13335fea7a8745f9338a4c9e22056ca8d6
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:dc1286e8cb3ac30cfe6c1dd8106b6e5882117912
---! Hash: sha1:43f46d397d546fc9bf3f5c86646ef2254337c758
+--! Previous: sha1:79165c13335fea7a8745f9338a4c9e22056ca8d6
+--! Hash: sha1:d957f321704e1dcd96b3544665a6e2ac75e94151
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:43f46d397d546fc9bf3f5c86646ef2254337c758
---! Hash: sha1:56dd3a28c4d5e910e93d5785dc3fe6a57f657a8b
+--! Previous: sha1:d957f321704e1dcd96b3544665a6e2ac75e94151
+--! Hash: sha1:99c022f517da40c7c8deca16696e64e11e782bc9
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:56dd3a28c4d5e910e93d5785dc3fe6a57f657a8b
---! Hash: sha1:a1f99c0e3f9bdf6116a4bdee9a9f817e870f1243
+--! Previous: sha1:99c022f517da40c7c8deca16696e64e11e782bc9
+--! Hash: sha1:de642283978f4823776dc0dfa201159c292adeee
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

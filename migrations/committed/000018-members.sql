@@ -1,5 +1,5 @@
---! Previous: sha1:a1f99c0e3f9bdf6116a4bdee9a9f817e870f1243
---! Hash: sha1:8ce38c2bd2ec8a978df82a2e74d5e3803bea4c47
+--! Previous: sha1:de642283978f4823776dc0dfa201159c292adeee
+--! Hash: sha1:9293036c0abf491fececdc7e82e02de939e2d2da
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

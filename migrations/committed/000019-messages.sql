@@ -1,5 +1,5 @@
---! Previous: sha1:8ce38c2bd2ec8a978df82a2e74d5e3803bea4c47
---! Hash: sha1:b0faf89d69a4da189043203dae10518f845e7865
+--! Previous: sha1:9293036c0abf491fececdc7e82e02de939e2d2da
+--! Hash: sha1:f19290de4717ceeb13e52a1dade4cb4de7aa31b9
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:b0faf89d69a4da189043203dae10518f845e7865
---! Hash: sha1:577225d12d7316cf9404dd27a4caa96b1efc130d
+--! Previous: sha1:f19290de4717ceeb13e52a1dade4cb4de7aa31b9
+--! Hash: sha1:0263dbe8171069d1a41eda9616adb47c7c110b07
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

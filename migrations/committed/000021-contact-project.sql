@@ -1,5 +1,5 @@
---! Previous: sha1:577225d12d7316cf9404dd27a4caa96b1efc130d
---! Hash: sha1:34dc0c64441cd87c0c9789dce6b0fcd6934b1955
+--! Previous: sha1:0263dbe8171069d1a41eda9616adb47c7c110b07
+--! Hash: sha1:ac6a7fedf35d84a8932f507a339e53410fb16ac7
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

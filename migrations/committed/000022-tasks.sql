@@ -1,5 +1,5 @@
---! Previous: sha1:34dc0c64441cd87c0c9789dce6b0fcd6934b1955
---! Hash: sha1:ebebf4d467aaf54bebaeb751f892117d09a2fecf
+--! Previous: sha1:ac6a7fedf35d84a8932f507a339e53410fb16ac7
+--! Hash: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -1,5 +1,5 @@
---! Previous: sha1:ebebf4d467aaf54bebaeb751f892117d09a2fecf
---! Hash: sha1:42c961a0a9fe4fdb4b54dea596f78c6384ca9f35
+--! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
+--! Hash: sha1:b30fc52eae0035a90d97324b1b3f6ee984968dc2
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

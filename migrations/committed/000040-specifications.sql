@@ -1,5 +1,5 @@
---! Previous: sha1:42c961a0a9fe4fdb4b54dea596f78c6384ca9f35
---! Hash: sha1:4800b448cf6874f3b0adba213a8ce8b63f61c67b
+--! Previous: sha1:b30fc52eae0035a90d97324b1b3f6ee984968dc2
+--! Hash: sha1:e7bc3c80135b0620d0992148eaa3498184fe7069
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

@@ -1,5 +1,5 @@
---! Previous: sha1:4800b448cf6874f3b0adba213a8ce8b63f61c67b
---! Hash: sha1:f4901dd7f641635dbffce419ced0edef1cf12577
+--! Previous: sha1:e7bc3c80135b0620d0992148eaa3498184fe7069
+--! Hash: sha1:f12efc98ee3189cbef7624d653cb550c4301d8be
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

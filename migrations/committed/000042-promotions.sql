@@ -1,5 +1,5 @@
---! Previous: sha1:f4901dd7f641635dbffce419ced0edef1cf12577
---! Hash: sha1:7ad54a428edb1241adba48acd3fa8f73a5f4c5dc
+--! Previous: sha1:f12efc98ee3189cbef7624d653cb550c4301d8be
+--! Hash: sha1:2b852cb81694dd34db78192bbd6bdd162b228927
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

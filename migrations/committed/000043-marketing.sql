@@ -1,5 +1,5 @@
---! Previous: sha1:7ad54a428edb1241adba48acd3fa8f73a5f4c5dc
---! Hash: sha1:6f6cf36fcb8658d0333534d0d4290221547f4a17
+--! Previous: sha1:2b852cb81694dd34db78192bbd6bdd162b228927
+--! Hash: sha1:a421d5860643048ee15fcb8093c909eb23d38124
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

@@ -1,5 +1,5 @@
---! Previous: sha1:6f6cf36fcb8658d0333534d0d4290221547f4a17
---! Hash: sha1:5bd662d21d4016ab22e8c15d25c7bb2044a0b09e
+--! Previous: sha1:a421d5860643048ee15fcb8093c909eb23d38124
+--! Hash: sha1:1f2ea25535222013575cc7bb48cfb2923c00caaf
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:5bd662d21d4016ab22e8c15d25c7bb2044a0b09e
---! Hash: sha1:77f889bcb73835b0d12e6f3747992762c0faeaaa
+--! Previous: sha1:1f2ea25535222013575cc7bb48cfb2923c00caaf
+--! Hash: sha1:be904cb0c95a79593c736b13f801bea3d726a9e7
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

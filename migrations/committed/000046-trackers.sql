@@ -1,5 +1,5 @@
---! Previous: sha1:77f889bcb73835b0d12e6f3747992762c0faeaaa
---! Hash: sha1:2f875af9ad99c21191f38bd397681920d14a5ba8
+--! Previous: sha1:be904cb0c95a79593c736b13f801bea3d726a9e7
+--! Hash: sha1:8c5e2ed824086eb9f76c7e6b04b687f6734878e6
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:2f875af9ad99c21191f38bd397681920d14a5ba8
---! Hash: sha1:676f93a9b8104745eab0ad7a61bf4011d95073df
+--! Previous: sha1:8c5e2ed824086eb9f76c7e6b04b687f6734878e6
+--! Hash: sha1:80ca90e21e31537e61d2def169d403f74d7b8786
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

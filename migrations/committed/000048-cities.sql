@@ -1,5 +1,5 @@
---! Previous: sha1:676f93a9b8104745eab0ad7a61bf4011d95073df
---! Hash: sha1:73bd0d09525024672451d10a36c49572ea3c64ee
+--! Previous: sha1:80ca90e21e31537e61d2def169d403f74d7b8786
+--! Hash: sha1:dfd01a49df4c1904765b3d87a1778d7202501035
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service
