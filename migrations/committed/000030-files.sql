@@ -1,5 +1,5 @@
---! Previous: sha1:4fcd9f41f8931cbef7be702653cb423e7e791c45
---! Hash: sha1:cbc5e61008306dfeaf86a7d0455e21647936af9d
+--! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
+--! Hash: sha1:8b7c8126893d52455aa44878a8fd26406a36c187
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as
