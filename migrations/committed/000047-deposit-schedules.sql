@@ -1,5 +1,5 @@
---! Previous: sha1:8c5e2ed824086eb9f76c7e6b04b687f6734878e6
---! Hash: sha1:80ca90e21e31537e61d2def169d403f74d7b8786
+--! Previous: sha1:8d950d0a9a3f24ef277d37829baec9880e2454da
+--! Hash: sha1:0733c452a11a7bcac2573dd7368874ca03ca488b
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.
