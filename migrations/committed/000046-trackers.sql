@@ -1,5 +1,5 @@
 --! Previous: sha1:9728132c75daab0c256f182d332f5f5b217f674d
---! Hash: sha1:66fc59d5bacc444db577d0021cc913e60ff2f391
+--! Hash: sha1:8eee81c3d55b196d2c41dc71211a2ff5643839ad
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.
@@ -31,7 +31,7 @@ create table app_public.trackers (
   active boolean not null default true,
   unique (id, project_id),
   constraint trackers_lead_source_id_fkey foreign key (lead_source_id, project_id)
-    references app_public.lead_sources (id, project_id) on delete restrict
+    references app_public.lead_sources (id, project_id) on delete set null (lead_source_id)
 );
 comment on constraint trackers_utm_object on app_public.trackers is 'Give an object such as {"utm_source": "newsletter"}, 2,000 characters at most.';
 create unique index trackers_key on app_public.trackers (key);
@@ -61,7 +61,7 @@ begin
     new.phone_number := app_hidden.to_e164(new.phone_number,
       (select coalesce((p.address).country, 'US') from app_public.projects p where p.id = new.project_id), 'phoneNumber');
   end if;
-  if new.lead_source_id is not null and not exists (
+  if new.lead_source_id is not null and (tg_op = 'INSERT' or new.lead_source_id is distinct from old.lead_source_id) and not exists (
     select from app_public.lead_sources s where s.id = new.lead_source_id and s.project_id = new.project_id and s.deleted_at is null) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "leadSourceId"}');
   end if;
@@ -69,6 +69,16 @@ begin
 end $$;
 create trigger _200_prepare before insert or update on app_public.trackers
   for each row execute function app_private.tg_trackers__prepare();
+
+create function app_private.tg_lead_sources__leave_trackers() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
+  return null;
+end $$;
+create trigger _500_leave_trackers after update of deleted_at on app_public.lead_sources
+  for each row when (old.deleted_at is null and new.deleted_at is not null)
+  execute function app_private.tg_lead_sources__leave_trackers();
 
 create function app_private.hit_tracker(key text, counts boolean, out kind text, out destination text, out utm jsonb)
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:66fc59d5bacc444db577d0021cc913e60ff2f391
---! Hash: sha1:6c1f4a95ce842bab20671445452a649c97c70cdf
+--! Previous: sha1:8eee81c3d55b196d2c41dc71211a2ff5643839ad
+--! Hash: sha1:e2e54c1fb6a8be8512dba696359801b33f6aab61
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

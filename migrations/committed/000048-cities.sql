@@ -1,5 +1,5 @@
---! Previous: sha1:6c1f4a95ce842bab20671445452a649c97c70cdf
---! Hash: sha1:ad49d7122e13daa9556533142e4c4dab4b6b0e25
+--! Previous: sha1:e2e54c1fb6a8be8512dba696359801b33f6aab61
+--! Hash: sha1:e3f840df2a4c83c999cca1e8617fb580a184c336
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service
@@ -74,20 +74,27 @@ grant execute on function app_private.cities_to_look_up(), app_private.place_cit
 
 create function app_hidden.distance_km(latitude double precision, longitude double precision, other_latitude double precision,
   other_longitude double precision) returns double precision
-language sql immutable strict parallel safe as $$
-  -- Haversine on a sphere of 6,371 km; least() because rounding may pass 1. Strict, since least() takes no notice of nulls.
-  select 2 * 6371 * asin(least(1, sqrt(sind((other_latitude - latitude) / 2) ^ 2
-    + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2)))
+language sql immutable parallel safe as $$
+  -- Haversine on a sphere of 6,371 km; least() because rounding may pass 1. PERF: not strict, which would not be inlined.
+  select case when latitude is not null and other_latitude is not null then
+    2 * 6371 * asin(least(1, sqrt(sind((other_latitude - latitude) / 2) ^ 2
+      + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2))) end
 $$;
 comment on function app_hidden.distance_km is 'Kilometres between two points, in degrees north and east.';
 
-create function app_hidden.project_distance(project_id uuid, latitude double precision, longitude double precision) returns double precision
+create function app_hidden.project_distances(latitude double precision, longitude double precision) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select app_hidden.distance_km(c.latitude, c.longitude, $2, $3)
-  from app_private.project_cities p join app_private.cities c on c.id = p.city_id
-  where p.project_id = $1
+  -- PERF: once a city, and one object for the whole statement, instead of a function for each project.
+  with distances as materialized (
+    select c.id, app_hidden.distance_km(c.latitude, c.longitude, $1, $2) as km from app_private.cities c
+  )
+  select jsonb_object_agg(c.project_id, d.km)
+  from app_public.projects p
+  join app_private.project_cities c on c.project_id = p.id
+  join distances d on d.id = c.city_id
+  where p.visibility = 'PUBLIC' and p.archived_at is null and p.deleted_at is null and d.km is not null
 $$;
-comment on function app_hidden.project_distance is 'Kilometres from a point to the city of the project; null where it is unknown.';
+comment on function app_hidden.project_distances is 'Kilometres from a point to the city of each public project, by the id of the project; those whose place is unknown are left out.';
 
 create type app_public.nearest_city as (
   id uuid,

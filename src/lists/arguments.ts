@@ -125,7 +125,8 @@ export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec)
       for (const spec of order as OrderSpec[]) {
         if (spec.from) {
           const { latitude, longitude } = spec.from;
-          const fragment = sql`app_hidden.project_distance(${qb.alias}.id, ${sql.value(latitude)}::float8, ${sql.value(longitude)}::float8)`;
+          const distances = sql`(select app_hidden.project_distances(${sql.value(latitude)}::float8, ${sql.value(longitude)}::float8))`;
+          const fragment = sql`(${distances} ->> ${qb.alias}.id::text)::float8`;
           qb.orderBy({ codec: TYPES.float, fragment, direction: "ASC", nullable: true });
           continue;
         }

@@ -137,6 +137,21 @@ test.each(types)("%s: owner and admin write, the others do not", async (type, pe
   }
 });
 
+test("no operation of the catalogue is left out here", async () => {
+  const { __schema: schema } = await world.owen.get("{ __schema { mutationType { fields { name } } } }");
+  const served = schema.mutationType.fields.map(({ name }: { name: string }) => name);
+  const tried = types.flatMap(([type]) => [`create${type}`, `update${type}`, `delete${type}`]);
+  expect(
+    served
+      .filter((name: string) =>
+        /(Spec[A-Z]|OpenHouse|Promotion|Testimonial|Collection|Tracker|LeasePermit|SalesOffice|Milestone)/.test(
+          name,
+        ),
+      )
+      .sort(),
+  ).toEqual([...tried, "updateSalesOffice"].sort());
+});
+
 test("the sales office is changed by owner and admin", async () => {
   const change = `mutation ($p: ID!) { updateSalesOffice(input: { projectId: $p, title: "Pier" }) { title } }`;
   for (const visibility of ["PRIVATE", "PUBLIC"]) {

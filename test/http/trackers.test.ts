@@ -111,6 +111,21 @@ test("what is no active tracker is not there, and other methods are refused", as
   expect(await read(made.id)).toBeNull();
 });
 
+test("a tracker outlives its lead source", async () => {
+  const { createLeadSource: source } = await world.owen.get(
+    `mutation ($p: ID!) { createLeadSource(input: { projectId: $p, name: "Fair" }) { id } }`,
+    { p: world.project.id },
+  );
+  const made = await create({ leadSourceId: source.id });
+  expect(made.leadSource).toEqual({ code: "FAIR" });
+  await world.owen.get(`mutation ($id: ID!) { deleteLeadSource(input: { id: $id }) { deleted } }`, source);
+  const { updateTracker } = await world.owen.get(
+    `mutation ($id: ID!) { updateTracker(input: { id: $id, name: "Post" }) { name leadSource { code } } }`,
+    made,
+  );
+  expect(updateTracker).toEqual({ name: "Post", leadSource: null });
+});
+
 test("trackers that cannot be", async () => {
   const refuse = (input: Record<string, unknown>) =>
     world.owen.refused(`mutation ($i: CreateTrackerInput!) { createTracker(input: $i) { id } }`, {

@@ -228,7 +228,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_hidden.known_scope",
     "app_hidden.leads_with_phone",
     "app_hidden.matching_leads",
-    "app_hidden.project_distance",
+    "app_hidden.project_distances",
     "app_hidden.viewer_organizations",
     "app_hidden.viewer_own_projects",
     "app_hidden.viewer_projects",
