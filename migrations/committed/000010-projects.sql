@@ -1,5 +1,5 @@
 --! Previous: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
---! Hash: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
+--! Hash: sha1:43284e7ac058f1f38e85ccccd79314925b2b17fd
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -339,6 +339,7 @@ comment on table app_public.projects is $$
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
 @sort NEWEST inserted_at desc
+@sort DISTANCE distance asc, service_index desc
 @formerFinder publicProject
 
 A development of new homes that an organization sells.$$;

@@ -1,5 +1,5 @@
---! Previous: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
---! Hash: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
+--! Previous: sha1:43284e7ac058f1f38e85ccccd79314925b2b17fd
+--! Hash: sha1:a6ac0d04e7b0f7423ee21e0515a492eff60720d1
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
---! Hash: sha1:defc897985329daaea3743bd748653e658c46099
+--! Previous: sha1:a6ac0d04e7b0f7423ee21e0515a492eff60720d1
+--! Hash: sha1:1af6eb40dba5ce5640c0b3e5b5633d7c4a7fbb05
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:defc897985329daaea3743bd748653e658c46099
---! Hash: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
+--! Previous: sha1:1af6eb40dba5ce5640c0b3e5b5633d7c4a7fbb05
+--! Hash: sha1:7f589d4b0a3af60c8f995c9482d7c1e132b6e372
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

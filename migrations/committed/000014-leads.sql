@@ -1,5 +1,5 @@
---! Previous: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
---! Hash: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
+--! Previous: sha1:7f589d4b0a3af60c8f995c9482d7c1e132b6e372
+--! Hash: sha1:79165c13335fea7a8745f9338a4c9e22056ca8d6
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

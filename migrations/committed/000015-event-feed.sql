@@ -1,5 +1,5 @@
---! Previous: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
---! Hash: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
+--! Previous: sha1:79165c13335fea7a8745f9338a4c9e22056ca8d6
+--! Hash: sha1:d957f321704e1dcd96b3544665a6e2ac75e94151
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
---! Hash: sha1:ef78f852d917629936742ed3739af55140532061
+--! Previous: sha1:d957f321704e1dcd96b3544665a6e2ac75e94151
+--! Hash: sha1:99c022f517da40c7c8deca16696e64e11e782bc9
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

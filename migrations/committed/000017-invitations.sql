@@ -1,5 +1,5 @@
---! Previous: sha1:ef78f852d917629936742ed3739af55140532061
---! Hash: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
+--! Previous: sha1:99c022f517da40c7c8deca16696e64e11e782bc9
+--! Hash: sha1:de642283978f4823776dc0dfa201159c292adeee
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

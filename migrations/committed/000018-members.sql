@@ -1,5 +1,5 @@
---! Previous: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
---! Hash: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
+--! Previous: sha1:de642283978f4823776dc0dfa201159c292adeee
+--! Hash: sha1:9293036c0abf491fececdc7e82e02de939e2d2da
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
---! Hash: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
+--! Previous: sha1:9293036c0abf491fececdc7e82e02de939e2d2da
+--! Hash: sha1:f19290de4717ceeb13e52a1dade4cb4de7aa31b9
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
---! Hash: sha1:a334bc114053a27d10bfaef593000145e399320c
+--! Previous: sha1:f19290de4717ceeb13e52a1dade4cb4de7aa31b9
+--! Hash: sha1:0263dbe8171069d1a41eda9616adb47c7c110b07
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:a334bc114053a27d10bfaef593000145e399320c
---! Hash: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
+--! Previous: sha1:0263dbe8171069d1a41eda9616adb47c7c110b07
+--! Hash: sha1:ac6a7fedf35d84a8932f507a339e53410fb16ac7
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
---! Hash: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
+--! Previous: sha1:ac6a7fedf35d84a8932f507a339e53410fb16ac7
+--! Hash: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

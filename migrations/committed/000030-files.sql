@@ -1,5 +1,5 @@
---! Previous: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
---! Hash: sha1:ac03150bebaeae9460e2943119814c680baf2080
+--! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
+--! Hash: sha1:17190f135d69573742161086a13cd98a3d03f234
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as
