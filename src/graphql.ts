@@ -1,12 +1,12 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
 import { postgraphile } from "postgraphile";
-import { join } from "node:path";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
 import { createFileAddresses } from "./files/addresses.ts";
+import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
 import { uploadKinds } from "./http/uploadKinds.ts";
@@ -64,7 +64,7 @@ export async function startGraphql({
     onError: (error) => log.warn({ err: error }, "A database connection broke."),
   });
   try {
-    const files = createFiles({ store: fileStore, pool, incomingFolder: join(dataDir, "incoming") });
+    const files = createFiles({ store: fileStore, pool, incomingFolder: incomingFolder(dataDir) });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
     const pgl = postgraphile(
       createPreset({

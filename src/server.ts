@@ -7,6 +7,7 @@ import { migrate } from "./database/migrate.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { startGraphql } from "./graphql.ts";
+import { incomingFolder } from "./files/incoming.ts";
 import { createApp } from "./http/app.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
@@ -40,17 +41,19 @@ async function main(): Promise<void> {
 
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.ownerUrl, { authenticatorUrl: database.authenticatorUrl, logger: log });
+    const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
+    shutdown.add("files", fileStore.close);
     const demo =
       config.demo && (config.mode === "all" || config.mode === "migrate")
-        ? await loadDemo(database.ownerUrl)
+        ? await loadDemo(database.ownerUrl, {
+            store: fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+          })
         : "absent";
     if (demo === "loaded") log.info("The demo organization is loaded.");
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
-
-    const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
-    shutdown.add("files", fileStore.close);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({

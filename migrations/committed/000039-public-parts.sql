@@ -1,5 +1,5 @@
---! Previous: sha1:8b7c8126893d52455aa44878a8fd26406a36c187
---! Hash: sha1:a044b452ae6fef7e1ab055a20459893c5be1faa0
+--! Previous: sha1:17190f135d69573742161086a13cd98a3d03f234
+--! Hash: sha1:9c15c34685a3dbdf283a2d97aeec574d40dd9fbe
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

@@ -1,5 +1,5 @@
---! Previous: sha1:a044b452ae6fef7e1ab055a20459893c5be1faa0
---! Hash: sha1:cd73d6f7d4306088a7a8974a1383b9e05cfcde09
+--! Previous: sha1:9c15c34685a3dbdf283a2d97aeec574d40dd9fbe
+--! Hash: sha1:c905495e015d292107c3ec26e9a5b5259ef3ba0b
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

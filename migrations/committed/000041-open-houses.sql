@@ -1,5 +1,5 @@
---! Previous: sha1:cd73d6f7d4306088a7a8974a1383b9e05cfcde09
---! Hash: sha1:bc20fefd1be38bf034212238a1888c3d427372cc
+--! Previous: sha1:c905495e015d292107c3ec26e9a5b5259ef3ba0b
+--! Hash: sha1:1ff78d4295286412fc79db477974476ad60744ed
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

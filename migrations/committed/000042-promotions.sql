@@ -1,5 +1,5 @@
---! Previous: sha1:bc20fefd1be38bf034212238a1888c3d427372cc
---! Hash: sha1:737a76561b4b4a99acb1dd3a832693dee290fab5
+--! Previous: sha1:1ff78d4295286412fc79db477974476ad60744ed
+--! Hash: sha1:600a7e0c5fc424b58fbb7f283809efb55964d2e2
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

@@ -1,5 +1,5 @@
---! Previous: sha1:737a76561b4b4a99acb1dd3a832693dee290fab5
---! Hash: sha1:9e3da43cae8a69f396083703f21d9b258b939c4f
+--! Previous: sha1:600a7e0c5fc424b58fbb7f283809efb55964d2e2
+--! Hash: sha1:518213dc5cf75dcead33fc19bc5f356d137fbf0b
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

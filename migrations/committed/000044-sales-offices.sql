@@ -1,5 +1,5 @@
---! Previous: sha1:9e3da43cae8a69f396083703f21d9b258b939c4f
---! Hash: sha1:66ddd9b2d3acab98368547a621e26f20764872f8
+--! Previous: sha1:518213dc5cf75dcead33fc19bc5f356d137fbf0b
+--! Hash: sha1:5f72c3df08f9681f8d01b15ca4a8889f8dc8617d
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

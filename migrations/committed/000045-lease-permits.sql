@@ -1,5 +1,5 @@
---! Previous: sha1:66ddd9b2d3acab98368547a621e26f20764872f8
---! Hash: sha1:9728132c75daab0c256f182d332f5f5b217f674d
+--! Previous: sha1:5f72c3df08f9681f8d01b15ca4a8889f8dc8617d
+--! Hash: sha1:6ca7e463d2d33e36c71681c0afb8ed2b0d694218
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

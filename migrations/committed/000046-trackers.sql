@@ -1,5 +1,5 @@
---! Previous: sha1:9728132c75daab0c256f182d332f5f5b217f674d
---! Hash: sha1:8eee81c3d55b196d2c41dc71211a2ff5643839ad
+--! Previous: sha1:6ca7e463d2d33e36c71681c0afb8ed2b0d694218
+--! Hash: sha1:f2dddfbaa36e034523e0f3604b6b2634f66359f7
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:8eee81c3d55b196d2c41dc71211a2ff5643839ad
---! Hash: sha1:e2e54c1fb6a8be8512dba696359801b33f6aab61
+--! Previous: sha1:f2dddfbaa36e034523e0f3604b6b2634f66359f7
+--! Hash: sha1:9f7efcb29ecb61dd4e705fa6645aa5bf6f185dbc
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

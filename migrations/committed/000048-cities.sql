@@ -1,5 +1,5 @@
---! Previous: sha1:e2e54c1fb6a8be8512dba696359801b33f6aab61
---! Hash: sha1:e3f840df2a4c83c999cca1e8617fb580a184c336
+--! Previous: sha1:9f7efcb29ecb61dd4e705fa6645aa5bf6f185dbc
+--! Hash: sha1:6e2a07febb7917cd781007f0fc85a0f459bbcff3
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

@@ -1,8 +1,11 @@
-import { Client } from "pg";
+import { Client, Pool } from "pg";
+import { createFiles, type Files } from "../files/files.ts";
+import type { FileStore } from "../providers/files/index.ts";
 import { catalogue } from "./catalogue.ts";
 import { leads } from "./leads.ts";
 import { messages } from "./messages.ts";
 import { demoUser, people } from "./people.ts";
+import { pictures } from "./pictures.ts";
 import { projects } from "./projects.ts";
 import { Stage } from "./stage.ts";
 
@@ -14,6 +17,26 @@ export { demoUser };
  */
 const chapters: readonly ((stage: Stage) => Promise<void>)[] = [people, projects, catalogue, leads, messages];
 
+export interface DemoFiles {
+  store: FileStore;
+  /** For content on its way in. */
+  incomingFolder: string;
+}
+
+/** Contents are announced beside the transaction, so that the sweep knows them even if that fails. */
+async function withFiles(
+  connectionString: string,
+  { store, incomingFolder }: DemoFiles,
+  work: (files: Files) => Promise<void>,
+): Promise<void> {
+  const pool = new Pool({ connectionString, max: 1 });
+  try {
+    await work(createFiles({ store, pool, incomingFolder }));
+  } finally {
+    await pool.end();
+  }
+}
+
 /** Held while one process loads the demo; the others wait and then find it there. */
 const lockKey = 7_528_000_002n;
 
@@ -23,8 +46,9 @@ export type DemoState = "loaded" | "present" | "absent";
 /**
  * Loads the demo organization into a database that has no user and no organization yet, in one transaction, and sends no mail.
  * @param ownerUrl the owner's connection to a migrated database.
+ * @param files where its pictures go; without it the demo has none.
  */
-export async function loadDemo(ownerUrl: string): Promise<DemoState> {
+export async function loadDemo(ownerUrl: string, files?: DemoFiles): Promise<DemoState> {
   const client = new Client({ connectionString: ownerUrl });
   await client.connect();
   try {
@@ -41,6 +65,7 @@ export async function loadDemo(ownerUrl: string): Promise<DemoState> {
     }
     const stage = await Stage.open(client);
     for (const chapter of chapters) await chapter(stage);
+    if (files) await withFiles(ownerUrl, files, (taken) => pictures(stage, taken));
     await stage.close();
     await client.query("commit");
     return "loaded";

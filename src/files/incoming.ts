@@ -7,6 +7,9 @@ import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CodedError } from "../errors.ts";
 
+/** Where content on its way in rests. */
+export const incomingFolder = (dataDir: string): string => join(dataDir, "incoming");
+
 export interface Incoming {
   path: string;
   /** Bytes. */

@@ -176,7 +176,7 @@ describe("who may do what", () => {
     // These have permission tests of their own.
     const elsewhere =
       /viewer|user|account|login|password|token|invite|contact|task|member|notifications|^projectOrganization$/i;
-    // files.test.ts and uploads.test.ts
+    // filePermissions.test.ts and uploads.test.ts
     const files = /avatar|image|document|sitePlan/i;
     // cataloguePermissions.test.ts
     const catalogue =

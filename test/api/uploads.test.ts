@@ -428,6 +428,45 @@ test("the first site plan is the primary one until another takes its place", asy
   });
 });
 
+test("a picture shows options of its own project, and is the cover of a collection", async () => {
+  const make = async (type: string, input: Record<string, unknown>): Promise<string> => {
+    const field = `create${type}`;
+    const data = await world.ada.get(
+      `mutation ($input: Create${type}Input!) { ${field}(input: $input) { id } }`,
+      { input },
+    );
+    return data[field].id;
+  };
+  const projectId = await make("Project", {
+    organizationId: world.harbour.id,
+    title: "Covered",
+    currency: "CAD",
+  });
+  const optionOf = async (project: string) => {
+    const categoryId = await make("SpecCategory", { projectId: project, title: "Kitchen" });
+    const elementId = await make("SpecElement", { categoryId, title: "Counter" });
+    return make("SpecOption", { elementId, title: "Oak" });
+  };
+  const [own, foreign] = [await optionOf(projectId), await optionOf(world.project.id)];
+  expect(codeOf(await image(await picture(), { projectId, specOptionIds: [own, foreign] }))).toBe(
+    "NOT_FOUND",
+  );
+  const { id } = (await image(await picture(), { projectId, specOptionIds: [own, own] })).data
+    .uploadProjectImage;
+  const shown = `query ($id: ID!) { projectImage(id: $id) { specOptions { id } } }`;
+  expect((await world.max.get(shown, { id })).projectImage.specOptions).toEqual([{ id: own }]);
+  const collectionId = await make("ProjectCollection", {
+    organizationId: world.harbour.id,
+    title: "Ours",
+    public: true,
+    projectIds: [projectId],
+  });
+  const cover = `query ($id: ID!) { projectCollection(id: $id) { cover { id } } }`;
+  expect((await world.max.get(cover, { id: collectionId })).projectCollection.cover).toEqual({ id });
+  // The project is private, so its picture is too.
+  expect((await world.olga.get(cover, { id: collectionId })).projectCollection?.cover ?? null).toBeNull();
+});
+
 test("an upload is an event of its project, without the content", async () => {
   const answer = await image(await picture(), { title: "Event" });
   const { rows } = await world.owner.query(

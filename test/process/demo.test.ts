@@ -1,6 +1,10 @@
 /** The demo organization: loaded into an empty database only, whole, by its own rules, without mail. */
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Client } from "pg";
+import { createFileStore } from "../../src/providers/files/index.ts";
 import { demoUser, loadDemo } from "../../src/demo/index.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { startApi } from "../harness/api.ts";
@@ -8,6 +12,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 /** One with the demo, for all who only look. */
 let demo: TestDatabase;
+let folder: string;
 const databases: TestDatabase[] = [];
 
 async function testDatabase(from?: "empty"): Promise<TestDatabase> {
@@ -18,10 +23,17 @@ async function testDatabase(from?: "empty"): Promise<TestDatabase> {
 
 beforeAll(async () => {
   demo = await createTestDatabase();
-  await loadDemo(demo.ownerUrl);
+  folder = await mkdtemp(join(tmpdir(), "plat-demo-"));
+  await loadDemo(demo.ownerUrl, {
+    store: createFileStore({ dataDir: folder }),
+    incomingFolder: join(folder, "incoming"),
+  });
 });
 
-afterAll(() => demo?.drop());
+afterAll(async () => {
+  await demo?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
 
 afterEach(async () => {
   for (const database of databases.splice(0)) await database.drop();
@@ -83,6 +95,18 @@ test("has leads in every status, with dates of the past in their order, and the 
 
 test("sends no mail", async () => {
   expect(await query(demo.ownerUrl, "select task_identifier from graphile_worker.jobs")).toEqual([]);
+});
+
+test("has pictures, a site plan and a public document, whose contents are in the store", async () => {
+  const rows = await query<{ table_name: string; checksum: string }>(
+    demo.ownerUrl,
+    ["organization_avatars", "project_avatars", "project_images", "site_plans", "project_documents"]
+      .map((table) => `select '${table}' as table_name, checksum from app_public.${table}`)
+      .join(" union all "),
+  );
+  expect(new Set(rows.map((row) => row.table_name)).size).toBe(5);
+  const store = createFileStore({ dataDir: folder });
+  for (const { checksum } of rows) expect(await store.size(checksum)).toBeLessThan(100_000);
 });
 
 test("is the same each time", async () => {
