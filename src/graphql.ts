@@ -1,13 +1,19 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
 import { postgraphile } from "postgraphile";
+import { join } from "node:path";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
-import { trackers } from "./http/trackers.ts";
+import { createFileAddresses } from "./files/addresses.ts";
+import { createFiles } from "./files/files.ts";
+import { filePage } from "./http/files.ts";
+import { uploadKinds } from "./http/uploadKinds.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
+import type { FileStore } from "./providers/files/index.ts";
+import { trackers } from "./http/trackers.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 
@@ -16,6 +22,12 @@ export interface GraphqlOptions {
   authenticatorUrl: string;
   poolSize: number;
   jwtKeys: readonly LoginTokenKey[];
+  /** Where the contents of files lie. */
+  fileStore: FileStore;
+  /** Files on their way in rest in its folder `incoming`. */
+  dataDir: string;
+  /** The service's own address, for those of files; without a trailing slash. */
+  baseUrl: string;
   /** Knows where viewers and cities are; the embedded databases where left out. */
   location?: LocationProvider;
   log: Logger;
@@ -25,7 +37,10 @@ export interface GraphqlOptions {
 
 export interface Graphql {
   /** What `createApp` takes besides configuration. */
-  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools" | "trackers">;
+  transport: Pick<
+    AppDeps,
+    "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage" | "trackers"
+  >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -35,6 +50,9 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   jwtKeys,
+  fileStore,
+  dataDir,
+  baseUrl,
   location = createLocationProvider({}),
   log,
   adaptor,
@@ -46,10 +64,14 @@ export async function startGraphql({
     onError: (error) => log.warn({ err: error }, "A database connection broke."),
   });
   try {
+    const files = createFiles({ store: fileStore, pool, incomingFolder: join(dataDir, "incoming") });
+    const addresses = createFileAddresses(jwtKeys, baseUrl);
     const pgl = postgraphile(
       createPreset({
         pool,
         signLoginToken: createLoginTokens(jwtKeys).sign,
+        signFileAddress: addresses.sign,
+        files,
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),
@@ -60,6 +82,11 @@ export async function startGraphql({
         pgl,
         authenticate: createAuthenticator({ pool, keys: jwtKeys }),
         constraintMessages,
+        uploads: {
+          take: files.take,
+          kinds: async (operations) => uploadKinds(await pgl.getSchema(), operations),
+        },
+        filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },

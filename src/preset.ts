@@ -13,9 +13,13 @@ import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
+import type { FileAddresses } from "./files/addresses.ts";
+import type { Files } from "./files/files.ts";
+import { uploadTransforms } from "./files/transforms.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
+import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
@@ -43,6 +47,8 @@ export interface PresetOptions {
   /** Connections of plat_authenticator. */
   pool: Pool;
   signLoginToken: LoginTokens["sign"];
+  signFileAddress: FileAddresses["sign"];
+  files: Files;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -53,13 +59,15 @@ export interface PresetOptions {
 export function createPreset({
   pool,
   signLoginToken,
+  signFileAddress,
+  files,
   adaptor = makeFusedAdaptor(),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
     (transform: typeof hashPassword): ArgumentTransform =>
     (value, { context, ...details }) =>
-      transform(value, { ...details, pool, claims: context.claims, ip: context.ip });
+      transform(value as string, { ...details, pool, claims: context.claims, ip: context.ip });
 
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
@@ -68,6 +76,7 @@ export function createPreset({
       BehaviorsPlugin,
       ScalarsPlugin,
       LoginTokenPlugin,
+      FilesPlugin,
       GroupingPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
@@ -107,7 +116,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken },
+    plat: { signLoginToken, signFileAddress },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;
@@ -134,7 +143,11 @@ export function createPreset({
       pgOmitListSuffix: true,
       // Operations take the place of the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
-      argumentTransforms: { hashPassword: withPool(hashPassword), provePassword: withPool(provePassword) },
+      argumentTransforms: {
+        hashPassword: withPool(hashPassword),
+        provePassword: withPool(provePassword),
+        ...uploadTransforms(files),
+      },
       ...(viewerPlace && { viewerPlace }),
     },
   };

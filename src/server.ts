@@ -12,6 +12,7 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
@@ -48,6 +49,9 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
+    shutdown.add("files", fileStore.close);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -60,7 +64,7 @@ async function main(): Promise<void> {
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, webUrl, operatorEmail })],
+        presets: [taskContext({ mail, fileStore, webUrl, operatorEmail })],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
@@ -72,6 +76,9 @@ async function main(): Promise<void> {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
         jwtKeys,
+        fileStore,
+        dataDir: config.dataDir,
+        baseUrl: config.baseUrl,
         location: createLocationProvider(config),
         log,
       });

@@ -1,5 +1,5 @@
---! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
---! Hash: sha1:b30fc52eae0035a90d97324b1b3f6ee984968dc2
+--! Previous: sha1:8b7c8126893d52455aa44878a8fd26406a36c187
+--! Hash: sha1:a044b452ae6fef7e1ab055a20459893c5be1faa0
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

@@ -1,5 +1,5 @@
---! Previous: sha1:b30fc52eae0035a90d97324b1b3f6ee984968dc2
---! Hash: sha1:e7bc3c80135b0620d0992148eaa3498184fe7069
+--! Previous: sha1:a044b452ae6fef7e1ab055a20459893c5be1faa0
+--! Hash: sha1:cd73d6f7d4306088a7a8974a1383b9e05cfcde09
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

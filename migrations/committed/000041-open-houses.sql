@@ -1,5 +1,5 @@
---! Previous: sha1:e7bc3c80135b0620d0992148eaa3498184fe7069
---! Hash: sha1:f12efc98ee3189cbef7624d653cb550c4301d8be
+--! Previous: sha1:cd73d6f7d4306088a7a8974a1383b9e05cfcde09
+--! Hash: sha1:bc20fefd1be38bf034212238a1888c3d427372cc
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

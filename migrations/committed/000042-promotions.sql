@@ -1,5 +1,5 @@
---! Previous: sha1:f12efc98ee3189cbef7624d653cb550c4301d8be
---! Hash: sha1:2b852cb81694dd34db78192bbd6bdd162b228927
+--! Previous: sha1:bc20fefd1be38bf034212238a1888c3d427372cc
+--! Hash: sha1:737a76561b4b4a99acb1dd3a832693dee290fab5
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

@@ -1,5 +1,5 @@
---! Previous: sha1:2b852cb81694dd34db78192bbd6bdd162b228927
---! Hash: sha1:a421d5860643048ee15fcb8093c909eb23d38124
+--! Previous: sha1:737a76561b4b4a99acb1dd3a832693dee290fab5
+--! Hash: sha1:9e3da43cae8a69f396083703f21d9b258b939c4f
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

@@ -1,5 +1,5 @@
---! Previous: sha1:a421d5860643048ee15fcb8093c909eb23d38124
---! Hash: sha1:1f2ea25535222013575cc7bb48cfb2923c00caaf
+--! Previous: sha1:9e3da43cae8a69f396083703f21d9b258b939c4f
+--! Hash: sha1:66ddd9b2d3acab98368547a621e26f20764872f8
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:1f2ea25535222013575cc7bb48cfb2923c00caaf
---! Hash: sha1:be904cb0c95a79593c736b13f801bea3d726a9e7
+--! Previous: sha1:66ddd9b2d3acab98368547a621e26f20764872f8
+--! Hash: sha1:9728132c75daab0c256f182d332f5f5b217f674d
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

@@ -1,5 +1,5 @@
---! Previous: sha1:be904cb0c95a79593c736b13f801bea3d726a9e7
---! Hash: sha1:8d950d0a9a3f24ef277d37829baec9880e2454da
+--! Previous: sha1:9728132c75daab0c256f182d332f5f5b217f674d
+--! Hash: sha1:8eee81c3d55b196d2c41dc71211a2ff5643839ad
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:8d950d0a9a3f24ef277d37829baec9880e2454da
---! Hash: sha1:0733c452a11a7bcac2573dd7368874ca03ca488b
+--! Previous: sha1:8eee81c3d55b196d2c41dc71211a2ff5643839ad
+--! Hash: sha1:e2e54c1fb6a8be8512dba696359801b33f6aab61
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

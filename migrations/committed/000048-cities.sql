@@ -1,5 +1,5 @@
---! Previous: sha1:0733c452a11a7bcac2573dd7368874ca03ca488b
---! Hash: sha1:041d60282c1896e9d707c74935f066aae5d94c0e
+--! Previous: sha1:e2e54c1fb6a8be8512dba696359801b33f6aab61
+--! Hash: sha1:e3f840df2a4c83c999cca1e8617fb580a184c336
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

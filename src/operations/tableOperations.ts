@@ -1,11 +1,12 @@
-/** createX, updateX and deleteX of a table, from what is granted on it. */
-import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+/** createX (uploadX where a column is a file), updateX and deleteX of a table, from what is granted on it. */
+import { context as contextStepOf, get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
 import { aNoun, clauseOf, nounOf } from "../plugins/wording.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { callInMutation } from "./call.ts";
+import { operationNameOf } from "./deletePayload.ts";
 import { columnMembers, toColumns, type Member } from "./members.ts";
 import type { Operation } from "./operation.ts";
 
@@ -30,6 +31,13 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   const extensions = resource.extensions ?? {};
   const operations: Operation[] = [];
   const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
+  // As the operations call it, where that is not the name of the type.
+  const operationName = operationNameOf(build, resource);
+  const isFile = Object.values(resource.codec.attributes as Record<string, any>).some(
+    (a) => a.codec.extensions?.tags?.scalar === "Upload",
+  );
+  const creates = isFile ? "upload" : "create";
+  const transforms = build.options.argumentTransforms ?? {};
   const subject = aNoun(typeName);
   const clause = clauseOf(resource.codec.description);
   for (const how of ["insert", "update"] as const) {
@@ -37,7 +45,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate,
     );
     if (!granted) continue;
-    const fieldName = `${how === "insert" ? "create" : "update"}${typeName}`;
+    const fieldName = `${how === "insert" ? creates : "update"}${operationName}`;
     let members: Member[] | undefined;
     const getMembers = () => (members ??= columnMembers(build, resource.codec, how));
     operations.push({
@@ -45,7 +53,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
       description:
         how === "insert"
-          ? `Creates ${subject}${clause ? `: ${clause}` : ""}.`
+          ? `${isFile ? "Uploads" : "Creates"} ${subject}${clause ? `: ${clause}` : ""}.`
           : `Changes ${subject}. Members that are left out stay as they are.`,
       deprecationReason: undefined,
       members: getMembers,
@@ -55,7 +63,12 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           resource,
           how === "insert" ? "create_record" : "update_record",
           {
-            step: lambda($input, (input) => toColumns(getMembers(), input as Record<string, unknown>)),
+            step: lambda([$input, contextStepOf()], ([input, context]) =>
+              toColumns(getMembers(), input as Record<string, unknown>, context as Grafast.Context, {
+                fieldName,
+                transforms,
+              }),
+            ),
             pgCodec: TYPES.jsonb,
           },
           $repeat,
@@ -65,8 +78,8 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   if (extensions.canDelete) {
     const { GraphQLNonNull, GraphQLID } = build.graphql;
     operations.push({
-      fieldName: `delete${typeName}`,
-      inputTypeName: `Delete${typeName}Input`,
+      fieldName: `delete${operationName}`,
+      inputTypeName: `Delete${operationName}Input`,
       description: `Deletes ${subject}. Refused with CONFLICT while others depend on it.`,
       deprecationReason: undefined,
       members: () => [
@@ -78,7 +91,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           description: `The ${nounOf(typeName)} to delete.`,
         },
       ],
-      outputType: () => build.getOutputTypeByName(`Delete${typeName}Payload`),
+      outputType: () => build.getOutputTypeByName(`Delete${operationName}Payload`),
       plan: ($input, $repeat) =>
         object({
           record: recordStatement(

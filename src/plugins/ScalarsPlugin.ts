@@ -4,6 +4,7 @@
  */
 import { GraphQLError, Kind, type ValueNode } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
+import { RefusedFile, UploadedFile } from "../files/uploadedFile.ts";
 import { baseCodec } from "./codecs.ts";
 
 /** `2026-11-21 12:00:00.123+00` or `2026-11-21T12:00:00.123+00:00` → `2026-11-21T12:00:00.123Z`. */
@@ -40,7 +41,7 @@ const scalars: Record<
   string,
   {
     description: string;
-    parse(value: unknown, node?: ValueNode): string;
+    parse(value: unknown, node?: ValueNode): unknown;
     serialize?(value: unknown): unknown;
   }
 > = {
@@ -71,6 +72,18 @@ const scalars: Record<
         : refuse('This is no decimal number; give one such as "425000.00".', node);
     },
     serialize: String,
+  },
+  Upload: {
+    description:
+      "A file: a part of a GraphQL multipart request, or a data URI such as data:image/png;base64,… with an optional ;name=.",
+    parse: (value) =>
+      value instanceof UploadedFile ||
+      value instanceof RefusedFile ||
+      (typeof value === "string" && /^data:/i.test(value))
+        ? value
+        : refuse(
+            "Give a file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
+          ),
   },
 };
 

@@ -1,7 +1,11 @@
+import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Pool } from "pg";
 import pino from "pino";
 import { generate } from "selfsigned";
+import { createFileStore } from "../../src/providers/files/index.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -43,6 +47,8 @@ export interface Person {
 export interface Api {
   url: string;
   database: TestDatabase;
+  /** Files are kept in its folder `files`, on their way in in `incoming`. */
+  dataDir: string;
   /** The owner's connection: no policy holds for it. */
   owner: Pool;
   anonymous: Person;
@@ -71,11 +77,15 @@ export async function startApi(
   { trustProxy = false, ...startOptions }: StartOptions = {},
 ): Promise<Api> {
   const database = from ?? (await createTestDatabase());
+  const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
     authenticatorUrl: database.authenticatorUrl,
     poolSize: 10,
     jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    fileStore: createFileStore({ dataDir }),
+    dataDir,
+    baseUrl: "https://plat.example",
     log,
     ...startOptions,
   });
@@ -155,6 +165,7 @@ export async function startApi(
   return {
     url,
     database,
+    dataDir,
     owner,
     anonymous,
     person,
@@ -190,6 +201,7 @@ export async function startApi(
       await graphql.release();
       await owner.end();
       if (!from) await database.drop();
+      await rm(dataDir, { recursive: true, force: true });
     },
   };
 }
