@@ -1,5 +1,5 @@
 --! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
---! Hash: sha1:17190f135d69573742161086a13cd98a3d03f234
+--! Hash: sha1:b7a08415002e32487b7106d9646121b627472ae2
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as
@@ -267,14 +267,14 @@ begin
       execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
         E'@behavior -*\n@backwardBehavior -*\n\nThe project.');
       execute format('comment on column app_public.%I.%I is %L', table_name, parent_column,
-        E'@behavior -attribute:select\n\nThe ' || replace(parent_name, '_', ' ') || '.');
+        E'@behavior -attribute:select\n\nThe ' || replace(parent_name, '_', ' ') || ' that it belongs to.');
     end if;
   end if;
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_' || parent_column || '_fkey', table_name,
     E'@parent\n@fieldName ' || app_hidden.camel(parent_name) || E'\n'
     || case when only_one then '@backwardBehavior -*' else '@foreignFieldName ' || app_hidden.camel(list) || E'\n@backwardDescription The '
       || replace(list, '_', ' ') || ', in their order.' end
-    || E'\n\nThe ' || replace(parent_name, '_', ' ') || '.');
+    || E'\n\nThe ' || replace(parent_name, '_', ' ') || ' that it belongs to.');
   if only_one then
     execute format('create unique index %I on app_public.%I (%I) where deleted_at is null', table_name || '_' || list, table_name, parent_column);
   else

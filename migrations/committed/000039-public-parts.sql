@@ -1,5 +1,5 @@
---! Previous: sha1:17190f135d69573742161086a13cd98a3d03f234
---! Hash: sha1:9c15c34685a3dbdf283a2d97aeec574d40dd9fbe
+--! Previous: sha1:b7a08415002e32487b7106d9646121b627472ae2
+--! Hash: sha1:986fcebc911ab22b64d18b2124fdce3427fddc9f
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

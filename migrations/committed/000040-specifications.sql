@@ -1,5 +1,5 @@
---! Previous: sha1:9c15c34685a3dbdf283a2d97aeec574d40dd9fbe
---! Hash: sha1:c905495e015d292107c3ec26e9a5b5259ef3ba0b
+--! Previous: sha1:986fcebc911ab22b64d18b2124fdce3427fddc9f
+--! Hash: sha1:0b56e4f38c056643a282dfe4116ca543a98991e2
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

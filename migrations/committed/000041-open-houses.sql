@@ -1,5 +1,5 @@
---! Previous: sha1:c905495e015d292107c3ec26e9a5b5259ef3ba0b
---! Hash: sha1:1ff78d4295286412fc79db477974476ad60744ed
+--! Previous: sha1:0b56e4f38c056643a282dfe4116ca543a98991e2
+--! Hash: sha1:992e2ec1e7c0be60d355de3b141fab9f19491b77
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

@@ -1,5 +1,5 @@
---! Previous: sha1:1ff78d4295286412fc79db477974476ad60744ed
---! Hash: sha1:600a7e0c5fc424b58fbb7f283809efb55964d2e2
+--! Previous: sha1:992e2ec1e7c0be60d355de3b141fab9f19491b77
+--! Hash: sha1:8e07257a7e44000d9cefabdcdf2acffb8166c668
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

@@ -1,5 +1,5 @@
---! Previous: sha1:600a7e0c5fc424b58fbb7f283809efb55964d2e2
---! Hash: sha1:518213dc5cf75dcead33fc19bc5f356d137fbf0b
+--! Previous: sha1:8e07257a7e44000d9cefabdcdf2acffb8166c668
+--! Hash: sha1:18b8e7e208d4e0e1699545d4867441ef5462956b
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

@@ -1,5 +1,5 @@
---! Previous: sha1:518213dc5cf75dcead33fc19bc5f356d137fbf0b
---! Hash: sha1:5f72c3df08f9681f8d01b15ca4a8889f8dc8617d
+--! Previous: sha1:18b8e7e208d4e0e1699545d4867441ef5462956b
+--! Hash: sha1:80c5dec39eed6f6786abfef881e2a364ba7eccd1
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

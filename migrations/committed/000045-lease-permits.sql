@@ -1,5 +1,5 @@
---! Previous: sha1:5f72c3df08f9681f8d01b15ca4a8889f8dc8617d
---! Hash: sha1:6ca7e463d2d33e36c71681c0afb8ed2b0d694218
+--! Previous: sha1:80c5dec39eed6f6786abfef881e2a364ba7eccd1
+--! Hash: sha1:3f9af484868e2e2ec4188e7bd15d07c9c37bb5d1
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

@@ -1,5 +1,5 @@
---! Previous: sha1:6ca7e463d2d33e36c71681c0afb8ed2b0d694218
---! Hash: sha1:f2dddfbaa36e034523e0f3604b6b2634f66359f7
+--! Previous: sha1:3f9af484868e2e2ec4188e7bd15d07c9c37bb5d1
+--! Hash: sha1:047de33eb4c21f7bb0fc347c1f04e96c4d55a96d
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

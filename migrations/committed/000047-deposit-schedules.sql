@@ -1,5 +1,5 @@
---! Previous: sha1:f2dddfbaa36e034523e0f3604b6b2634f66359f7
---! Hash: sha1:9f7efcb29ecb61dd4e705fa6645aa5bf6f185dbc
+--! Previous: sha1:047de33eb4c21f7bb0fc347c1f04e96c4d55a96d
+--! Hash: sha1:6c7b758498dfbd8266552ffb70836ed135f0a8d6
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

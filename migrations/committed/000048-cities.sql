@@ -1,5 +1,5 @@
---! Previous: sha1:9f7efcb29ecb61dd4e705fa6645aa5bf6f185dbc
---! Hash: sha1:6e2a07febb7917cd781007f0fc85a0f459bbcff3
+--! Previous: sha1:6c7b758498dfbd8266552ffb70836ed135f0a8d6
+--! Hash: sha1:2849a6febb5ea59d7859cf19afaa9b73a317b013
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

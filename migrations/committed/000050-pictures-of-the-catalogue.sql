@@ -1,5 +1,5 @@
---! Previous: sha1:6e2a07febb7917cd781007f0fc85a0f459bbcff3
---! Hash: sha1:5b257fd6466b442f30d867e9b27e3f8b804f52a1
+--! Previous: sha1:2849a6febb5ea59d7859cf19afaa9b73a317b013
+--! Hash: sha1:ed1b494f895eb7f674ddc064612835a2a1dd68ac
 --! Message: pictures-of-the-catalogue
 
 -- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
