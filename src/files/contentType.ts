@@ -51,7 +51,7 @@ async function textType(path: string): Promise<string | undefined> {
     }
     decoder.decode();
   } catch (error) {
-    if (error instanceof TypeError) return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ERR_ENCODING_INVALID_ENCODED_DATA") return undefined;
     throw error;
   }
   if (begin.trimStart().startsWith("<")) return undefined;
