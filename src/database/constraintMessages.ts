@@ -41,8 +41,10 @@ const query = `
   select n.nspname, c.relname, x.relname, obj_description(x.oid, 'pg_class'),
          array(select a.attname::text
                  from unnest(i.indkey::smallint[]) with ordinality as k (attnum, position)
-                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-                where k.attnum > 0 and k.position <= i.indnkeyatts
+                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and (a.attnum = k.attnum
+                   -- an expression such as lower(number) is about its column
+                   or k.attnum = 0 and pg_get_indexdef(x.oid, k.position::int, true) ~ ('\\m' || a.attname || '\\M'))
+                where k.position <= i.indnkeyatts
                 order by k.position)
     from pg_index i
     join pg_class x on x.oid = i.indexrelid

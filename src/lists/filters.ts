@@ -8,7 +8,7 @@
  *   time, day, number         a range                            registeredAt: DateTimeRange
  *
  * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
- * member whose condition is that function. Tables with deleted_at have includeDeleted.
+ * member whose condition is that function; a value of a range type such as numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
@@ -139,12 +139,29 @@ function columnMember(
 function functionMember(build: GraphileBuild.Build, resource: AnyResource, name: string): FilterMember {
   const parameter = resource.parameters![1]!;
   const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
+  const call = (alias: SQL, value: SQL) =>
+    sql`${sql.identifier(schemaName, functionName)}(${alias}, ${value})`;
+  const range = parameter.codec.rangeOfCodec && rangeType(parameter.codec.rangeOfCodec);
+  if (range) {
+    return {
+      name,
+      description: resource.description ?? name,
+      type: () => build.getInputTypeByName(range),
+      condition(alias, value) {
+        const ends = [value.from ?? value.min, value.to ?? value.max].map(
+          (end) => sql`${sql.value(end == null ? null : String(end))}::text`,
+        );
+        const { sqlType } = parameter.codec;
+        return call(alias, sql`app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!})`);
+      },
+    };
+  }
   return {
     name,
     description: resource.description ?? name,
     type: () => inputTypeOf(build, parameter.codec),
     condition(alias, value) {
-      return sql`${sql.identifier(schemaName, functionName)}(${alias}, ${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType})`;
+      return call(alias, sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`);
     },
   };
 }

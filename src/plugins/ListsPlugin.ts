@@ -9,7 +9,14 @@ import { pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { conditions, filterMembers, filterTypeName } from "../lists/filters.ts";
-import { defaultOrder, orderColumns, sorts, total, type OrderSpec } from "../lists/orders.ts";
+import {
+  defaultOrder,
+  orderColumns,
+  orderExpression,
+  sorts,
+  total,
+  type OrderSpec,
+} from "../lists/orders.ts";
 import { portfolioSql, withDeleted, type PortfolioTable } from "../lists/portfolio.ts";
 import { tagTexts } from "./codecs.ts";
 import { recordTables, tableName, type AnyResource } from "./tables.ts";
@@ -174,6 +181,8 @@ function listArguments(
       },
     };
   }
+  const member = isPortfolio && connectionArgument(build, table);
+  if (member) result[member.name] = { description: member.description, type: member.type() };
   result.first = {
     description: `How many records at most; 100 where left out, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
@@ -236,8 +245,10 @@ function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void 
     lambda($order, (order) => (qb: any) => {
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
-        const { codec: type, notNull } = codec.attributes![spec.column]!;
-        const fragment = sql`${qb.alias}.${sql.identifier(spec.column)}`;
+        const attribute = codec.attributes![spec.column]!;
+        const type = spec.by ? TYPES.numeric : attribute.codec;
+        const notNull = spec.by ? true : attribute.notNull;
+        const fragment = orderExpression(spec, qb.alias);
         const direction = spec.direction === "desc" ? "DESC" : "ASC";
         // Where nulls stand is an order of its own: @dataplan/pg 1.1 takes them for the other end after a cursor, and
         // loses the rows.
@@ -247,6 +258,12 @@ function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void 
       qb.setOrderIsUnique();
     }),
   );
+}
+
+/** The member of the filter that is an argument of the root connection too: `@connectionArgument projectId`. */
+export function connectionArgument(build: GraphileBuild.Build, table: AnyResource) {
+  const [name] = tagTexts(table.extensions?.tags as any, "connectionArgument");
+  return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
 }
 
 export function portfolioTable(
@@ -261,6 +278,7 @@ export function portfolioTable(
     attributes: resource.codec.attributes,
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
+    hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
     listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
       text.split(/[\s,]+/),
     ),
