@@ -1,5 +1,5 @@
 --! Previous: sha1:6d8098a133d01fecf65e20493aa861ee9a26337f
---! Hash: sha1:60340d47c479b0589872a66526e12f07a41f4a5f
+--! Hash: sha1:95007db6b91fe838a1439306ed83fff9043563e0
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what
@@ -189,7 +189,9 @@ begin
     new.move_in_ready := new.construction_status in ('COMPLETED', 'DELIVERED');
   end if;
   if new.status = 'AVAILABLE' then
-    new.listing_date := coalesce(new.listing_date, (now() at time zone project.time_zone)::date);
+    if new.listing_date is null then
+      new.listing_date := (now() at time zone project.time_zone)::date;
+    end if;
     if new.original_list_price is null then
       new.original_list_price := new.price;
     end if;

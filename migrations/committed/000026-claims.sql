@@ -1,5 +1,5 @@
---! Previous: sha1:60340d47c479b0589872a66526e12f07a41f4a5f
---! Hash: sha1:d002b68935d30f4ec053c08688b26007fd302f30
+--! Previous: sha1:95007db6b91fe838a1439306ed83fff9043563e0
+--! Hash: sha1:31b6bf07982a5d3c2aa9bfa735c6c3e214ffd359
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

@@ -1,5 +1,5 @@
---! Previous: sha1:d002b68935d30f4ec053c08688b26007fd302f30
---! Hash: sha1:76b4d89f2c64c47e9ac3fbb82278a6b992180e18
+--! Previous: sha1:31b6bf07982a5d3c2aa9bfa735c6c3e214ffd359
+--! Hash: sha1:9a7fb563d7fc1864d419766685fa247ec44ba085
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
