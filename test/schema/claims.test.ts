@@ -49,14 +49,14 @@ interface Wish {
   subject?: string;
   expires?: string;
 }
-const take = ({ unit, lot, kind = "RESERVATION", subject = randomUUID(), expires }: Wish) =>
+const take = (wish: Wish) =>
   people.owner
     .query("select (app_private.take_claim($1, $2, $3, 'reservation', $4, now() + $5::interval)).*", [
-      unit ?? null,
-      lot ?? null,
-      kind,
-      subject,
-      expires ?? null,
+      wish.unit ?? null,
+      wish.lot ?? null,
+      wish.kind ?? "RESERVATION",
+      wish.subject ?? randomUUID(),
+      wish.expires ?? null,
     ])
     .then(({ rows }) => rows[0]);
 const release = async (claim: { id: string }) =>
