@@ -1,5 +1,5 @@
---! Previous: sha1:e698ed1d91e755035ab7de721f08358692ad5907
---! Hash: sha1:6d8098a133d01fecf65e20493aa861ee9a26337f
+--! Previous: sha1:956e4582bbb4b402044dac23c3ef5a973de070d1
+--! Hash: sha1:6dc23c694148f057a95f3cdb13b1c8e0d40b9079
 --! Message: lots
 
 -- Lots: the land that homes stand on, sold alone or with a home.
@@ -54,9 +54,9 @@ create policy team_and_public on app_public.lots for select to plat_user
     organization_id = any (array(select app_hidden.viewer_organizations('inventory.read')))
     or project_id = any (array(select app_hidden.viewer_projects('inventory.read')))
     or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
-    or (status <> 'UNRELEASED' and exists (select from app_public.projects p where p.id = project_id))));
+    or (status <> 'UNRELEASED' and (select true from app_public.projects p where p.id = project_id))));
 create policy everybody on app_public.lots for select to plat_anonymous
-  using (deleted_at is null and status <> 'UNRELEASED' and exists (select from app_public.projects p where p.id = project_id));
+  using (deleted_at is null and status <> 'UNRELEASED' and (select true from app_public.projects p where p.id = project_id));
 create policy managers_insert on app_public.lots for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
 create policy managers_update on app_public.lots for update to plat_user

@@ -1,5 +1,5 @@
---! Previous: sha1:6d8098a133d01fecf65e20493aa861ee9a26337f
---! Hash: sha1:95007db6b91fe838a1439306ed83fff9043563e0
+--! Previous: sha1:6dc23c694148f057a95f3cdb13b1c8e0d40b9079
+--! Hash: sha1:00ba343a0ae88e2d280a264a07dc47151ab54050
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what
@@ -104,9 +104,9 @@ create policy team_and_public on app_public.units for select to plat_user
     organization_id = any (array(select app_hidden.viewer_organizations('inventory.read')))
     or project_id = any (array(select app_hidden.viewer_projects('inventory.read')))
     or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
-    or (status <> 'UNRELEASED' and exists (select from app_public.projects p where p.id = project_id))));
+    or (status <> 'UNRELEASED' and (select true from app_public.projects p where p.id = project_id))));
 create policy everybody on app_public.units for select to plat_anonymous
-  using (deleted_at is null and status <> 'UNRELEASED' and exists (select from app_public.projects p where p.id = project_id));
+  using (deleted_at is null and status <> 'UNRELEASED' and (select true from app_public.projects p where p.id = project_id));
 create policy managers_insert on app_public.units for insert to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
 -- Who may change only some columns is refused the others by app_private.tg__column_permissions.

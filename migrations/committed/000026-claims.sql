@@ -1,5 +1,5 @@
---! Previous: sha1:95007db6b91fe838a1439306ed83fff9043563e0
---! Hash: sha1:31b6bf07982a5d3c2aa9bfa735c6c3e214ffd359
+--! Previous: sha1:00ba343a0ae88e2d280a264a07dc47151ab54050
+--! Hash: sha1:347e869fdeb6e67d7b37e555908da7b4971d7b97
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

@@ -1,5 +1,5 @@
---! Previous: sha1:31b6bf07982a5d3c2aa9bfa735c6c3e214ffd359
---! Hash: sha1:9a7fb563d7fc1864d419766685fa247ec44ba085
+--! Previous: sha1:347e869fdeb6e67d7b37e555908da7b4971d7b97
+--! Hash: sha1:4e1a212c14cd73a6ac6c043bf6654f1f0d99b730
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
@@ -205,32 +205,31 @@ create function app_hidden.matching_units(project_id uuid, filter jsonb) returns
 language plpgsql stable rows 100 as $$
 declare
   f jsonb := jsonb_strip_nulls(filter);
+  -- $1 is the project, $2 the filter
+  known constant jsonb := jsonb_build_object(
+    'status', '$2 -> ''status'' ? u.status',
+    'constructionStatus', '$2 -> ''constructionStatus'' ? u.construction_status',
+    'floorPlanIds', '$2 -> ''floorPlanIds'' ? u.floor_plan_id::text',
+    'lotIds', '$2 -> ''lotIds'' ? u.lot_id::text',
+    'projectId', 'u.project_id = app_hidden.record_id(''projects'', $2 ->> ''projectId'', ''projectId'')',
+    'price', 'app_public.units_price(u)::numeric <@ app_hidden.range_of(null::numrange, $2 -> ''price'' ->> ''min'', $2 -> ''price'' ->> ''max'')',
+    'bedrooms', 'u.effective_bedrooms <@ app_hidden.range_of(null::int4range, $2 -> ''bedrooms'' ->> ''min'', $2 -> ''bedrooms'' ->> ''max'')',
+    'baths', 'u.effective_baths <@ app_hidden.range_of(null::int4range, $2 -> ''baths'' ->> ''min'', $2 -> ''baths'' ->> ''max'')',
+    'sqft', 'u.effective_sqft <@ app_hidden.range_of(null::int4range, $2 -> ''sqft'' ->> ''min'', $2 -> ''sqft'' ->> ''max'')',
+    'level', 'u.level <@ app_hidden.range_of(null::int4range, $2 -> ''level'' ->> ''min'', $2 -> ''level'' ->> ''max'')',
+    'deliveryDate', 'app_public.units_estimated_delivery_date(u) <@ app_hidden.range_of(null::daterange, $2 -> ''deliveryDate'' ->> ''from'', $2 -> ''deliveryDate'' ->> ''to'')',
+    'updatedAt', 'u.updated_at <@ app_hidden.range_of(null::tstzrange, $2 -> ''updatedAt'' ->> ''from'', $2 -> ''updatedAt'' ->> ''to'')',
+    'moveInReady', 'u.move_in_ready = ($2 ->> ''moveInReady'')::boolean',
+    'isBmr', 'u.is_bmr = ($2 ->> ''isBmr'')::boolean',
+    'query', 'app_public.units_filter_query(u, $2 ->> ''query'')');
   unknown text;
 begin
-  select k into unknown from jsonb_object_keys(f) k where k <> all (array['status', 'floorPlanIds', 'lotIds', 'constructionStatus', 'price',
-    'bedrooms', 'baths', 'sqft', 'level', 'deliveryDate', 'moveInReady', 'isBmr', 'query', 'updatedAt', 'projectId']) limit 1;
+  select k into unknown from jsonb_object_keys(f) k where not known ? k limit 1;
   if unknown is not null then
     perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select the units to change.', unknown), '{"field": "filter"}');
   end if;
-  return query
-    select u.id from app_public.units u
-    where u.project_id = matching_units.project_id
-      and (not f ? 'status' or f -> 'status' ? u.status)
-      and (not f ? 'constructionStatus' or f -> 'constructionStatus' ? u.construction_status)
-      and (not f ? 'floorPlanIds' or f -> 'floorPlanIds' ? u.floor_plan_id::text)
-      and (not f ? 'lotIds' or f -> 'lotIds' ? u.lot_id::text)
-      and (not f ? 'projectId' or u.project_id = app_hidden.record_id('projects', f ->> 'projectId', 'projectId'))
-      and (not f ? 'price' or app_public.units_price(u)::numeric <@ app_hidden.range_of(null::numrange, f -> 'price' ->> 'min', f -> 'price' ->> 'max'))
-      and (not f ? 'bedrooms' or u.effective_bedrooms <@ app_hidden.range_of(null::int4range, f -> 'bedrooms' ->> 'min', f -> 'bedrooms' ->> 'max'))
-      and (not f ? 'baths' or u.effective_baths <@ app_hidden.range_of(null::int4range, f -> 'baths' ->> 'min', f -> 'baths' ->> 'max'))
-      and (not f ? 'sqft' or u.effective_sqft <@ app_hidden.range_of(null::int4range, f -> 'sqft' ->> 'min', f -> 'sqft' ->> 'max'))
-      and (not f ? 'level' or u.level <@ app_hidden.range_of(null::int4range, f -> 'level' ->> 'min', f -> 'level' ->> 'max'))
-      and (not f ? 'deliveryDate'
-        or app_public.units_estimated_delivery_date(u) <@ app_hidden.range_of(null::daterange, f -> 'deliveryDate' ->> 'from', f -> 'deliveryDate' ->> 'to'))
-      and (not f ? 'updatedAt' or u.updated_at <@ app_hidden.range_of(null::tstzrange, f -> 'updatedAt' ->> 'from', f -> 'updatedAt' ->> 'to'))
-      and (not f ? 'moveInReady' or u.move_in_ready = (f ->> 'moveInReady')::boolean)
-      and (not f ? 'isBmr' or u.is_bmr = (f ->> 'isBmr')::boolean)
-      and (not f ? 'query' or app_public.units_filter_query(u, f ->> 'query'));
+  return query execute 'select u.id from app_public.units u where u.project_id = $1'
+    || coalesce((select string_agg(' and ' || (known ->> k), '') from jsonb_object_keys(f) k), '') using project_id, f;
 end $$;
 comment on function app_hidden.matching_units(uuid, jsonb) is 'Units of a project that match a UnitsFilter as the viewer sees them; refuses members that it does not know.';
 
