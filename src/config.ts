@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import type { S3Options } from "./providers/files/index.ts";
 import { bareAddress } from "./providers/mail/compose.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
 
@@ -25,6 +26,8 @@ export interface Config {
   /** Undefined means the key kept in `dataDir`. */
   readonly jwtKeys: readonly JwtKey[] | undefined;
   readonly smtpUrl: string | undefined;
+  /** Undefined means files are kept in `dataDir`. */
+  readonly s3: S3Options | undefined;
   readonly mailFrom: string;
   /** Without a name. */
   readonly operatorEmail: string;
@@ -89,6 +92,11 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const mailFrom = must("MAIL_FROM");
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
+  const bucket = read("S3_BUCKET");
+  const endpoint = read("S3_ENDPOINT");
+  const region = must("S3_REGION");
+  const accessKeyId = read("S3_ACCESS_KEY_ID");
+  const secretAccessKey = read("S3_SECRET_ACCESS_KEY");
   const config: Config = {
     mode,
     production,
@@ -103,6 +111,14 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     trustProxy: must("TRUST_PROXY"),
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     smtpUrl: read("SMTP_URL"),
+    s3: bucket
+      ? Object.freeze({
+          bucket,
+          region,
+          endpoint,
+          credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
+        })
+      : undefined,
     mailFrom,
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
     webUrl: read("WEB_URL"),
@@ -115,6 +131,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   checkReadable("TLS_CERT", cert, problems);
   checkReadable("TLS_KEY", key, problems);
   if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
+  if (!accessKeyId !== !secretAccessKey)
+    problems.push("S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together: set both or neither.");
+  if (!bucket && (endpoint || accessKeyId)) problems.push("S3_ENDPOINT and S3_ACCESS_KEY_ID need S3_BUCKET.");
   if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     problems.push("DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.");

@@ -1,24 +1,38 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
 import { postgraphile } from "postgraphile";
+import { join } from "node:path";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
+import { createFileAddresses } from "./files/addresses.ts";
+import { createFiles } from "./files/files.ts";
+import { filePage } from "./http/files.ts";
+import { uploadKinds } from "./http/uploadKinds.ts";
 import type { Logger } from "./log.ts";
-import { createPreset } from "./preset.ts";
+import { createPreset, type PresetOptions } from "./preset.ts";
+import type { FileStore } from "./providers/files/index.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
   poolSize: number;
   jwtKeys: readonly LoginTokenKey[];
+  /** Where the contents of files lie. */
+  fileStore: FileStore;
+  /** Files on their way in rest in its folder `incoming`. */
+  dataDir: string;
+  /** The service's own address, for those of files; without a trailing slash. */
+  baseUrl: string;
   log: Logger;
+  /** See PresetOptions. */
+  adaptor?: PresetOptions["adaptor"];
 }
 
 export interface Graphql {
   /** What `createApp` takes besides configuration. */
-  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools">;
+  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage">;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -28,7 +42,11 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   jwtKeys,
+  fileStore,
+  dataDir,
+  baseUrl,
   log,
+  adaptor,
 }: GraphqlOptions): Promise<Graphql> {
   const pool = makePool({
     connectionString: authenticatorUrl,
@@ -37,13 +55,28 @@ export async function startGraphql({
     onError: (error) => log.warn({ err: error }, "A database connection broke."),
   });
   try {
-    const pgl = postgraphile(createPreset({ pool, signLoginToken: createLoginTokens(jwtKeys).sign }));
+    const files = createFiles({ store: fileStore, pool, incomingFolder: join(dataDir, "incoming") });
+    const addresses = createFileAddresses(jwtKeys, baseUrl);
+    const pgl = postgraphile(
+      createPreset({
+        pool,
+        signLoginToken: createLoginTokens(jwtKeys).sign,
+        signFileAddress: addresses.sign,
+        files,
+        ...(adaptor && { adaptor }),
+      }),
+    );
     const [constraintMessages] = await Promise.all([loadConstraintMessages(pool), pgl.getSchema()]);
     return {
       transport: {
         pgl,
         authenticate: createAuthenticator({ pool, keys: jwtKeys }),
         constraintMessages,
+        uploads: {
+          take: files.take,
+          kinds: async (operations) => uploadKinds(await pgl.getSchema(), operations),
+        },
+        filePage: filePage({ store: fileStore, addresses, pool }),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

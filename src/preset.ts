@@ -13,8 +13,13 @@ import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
+import type { FileAddresses } from "./files/addresses.ts";
+import type { Files } from "./files/files.ts";
+import { uploadTransforms } from "./files/transforms.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
+import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
+import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
@@ -40,14 +45,24 @@ export interface PresetOptions {
   /** Connections of plat_authenticator. */
   pool: Pool;
   signLoginToken: LoginTokens["sign"];
+  signFileAddress: FileAddresses["sign"];
+  files: Files;
+  /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
+  adaptor?: ReturnType<typeof makeFusedAdaptor>;
 }
 
 /** The preset of the API; `pool` serves introspection too. */
-export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileConfig.Preset {
+export function createPreset({
+  pool,
+  signLoginToken,
+  signFileAddress,
+  files,
+  adaptor = makeFusedAdaptor(),
+}: PresetOptions): GraphileConfig.Preset {
   const withPool =
     (transform: typeof hashPassword): ArgumentTransform =>
     (value, { context, ...details }) =>
-      transform(value, { ...details, pool, claims: context.claims, ip: context.ip });
+      transform(value as string, { ...details, pool, claims: context.claims, ip: context.ip });
 
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
@@ -56,12 +71,14 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       BehaviorsPlugin,
       ScalarsPlugin,
       LoginTokenPlugin,
+      FilesPlugin,
       GroupingPlugin,
       ListsPlugin,
       PortfolioConnectionsPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
+      DescriptionsPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
       SignInPlugin,
@@ -90,10 +107,10 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
           pubsub: false,
           pgSettingsForIntrospection: { role: "plat_user" },
         }),
-        adaptor: makeFusedAdaptor(),
+        adaptor,
       },
     ],
-    plat: { signLoginToken },
+    plat: { signLoginToken, signFileAddress },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;
@@ -120,7 +137,11 @@ export function createPreset({ pool, signLoginToken }: PresetOptions): GraphileC
       pgOmitListSuffix: true,
       // Operations take the place of the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
-      argumentTransforms: { hashPassword: withPool(hashPassword), provePassword: withPool(provePassword) },
+      argumentTransforms: {
+        hashPassword: withPool(hashPassword),
+        provePassword: withPool(provePassword),
+        ...uploadTransforms(files),
+      },
     },
   };
 }

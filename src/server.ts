@@ -12,6 +12,7 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createFileStore } from "./providers/files/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
 import { orderedShutdown } from "./shutdown.ts";
@@ -47,6 +48,9 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
+    shutdown.add("files", fileStore.close);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -59,7 +63,7 @@ async function main(): Promise<void> {
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, webUrl, operatorEmail })],
+        presets: [taskContext({ mail, fileStore, webUrl, operatorEmail })],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
@@ -71,6 +75,9 @@ async function main(): Promise<void> {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
         jwtKeys,
+        fileStore,
+        dataDir: config.dataDir,
+        baseUrl: config.baseUrl,
         log,
       });
       shutdown.add("GraphQL", graphql.release);

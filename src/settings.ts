@@ -185,6 +185,31 @@ export const settings = {
     description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",
     parse: urlOf("smtp:", "smtps:"),
   }),
+  S3_BUCKET: setting({
+    defaultText: "files are kept in DATA_DIR/files",
+    description: "Bucket of an S3-compatible store, which then keeps the files.",
+    parse: (text) => text,
+  }),
+  S3_ENDPOINT: setting({
+    defaultText: "the well-known one of the region",
+    description: "Address of the S3-compatible store, such as `https://storage.example.com`.",
+    parse: urlOf("https:", "http:"),
+  }),
+  S3_REGION: setting({
+    default: "us-east-1",
+    description: "Region of the bucket.",
+    parse: (text) => text,
+  }),
+  S3_ACCESS_KEY_ID: setting({
+    defaultText: "as the environment, profile or machine provides",
+    description: "Key that may read, write and delete in the bucket; together with S3_SECRET_ACCESS_KEY.",
+    parse: (text) => text,
+  }),
+  S3_SECRET_ACCESS_KEY: setting({
+    defaultText: "with S3_ACCESS_KEY_ID",
+    description: "Secret of that key.",
+    parse: (text) => text,
+  }),
   MAIL_FROM: setting({
     default: "Plat <no-reply@localhost>",
     description: "Sender of all mail.",

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e3e24fcac244b1b27ea15a50b382ee82722605ad
+--! Hash: sha1:9caa5215869eadfdd723a5cd6ccbeaa0b9d6d37f
 --! Message: foundation
 
 -- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
@@ -223,11 +223,11 @@ comment on domain app_public.time_zone is 'A time zone of the IANA database, suc
 comment on constraint time_zone_known on domain app_public.time_zone is 'This time zone is unknown; give a name of the IANA database, such as America/Toronto.';
 
 create type app_public.address as (
-  thoroughfare text,
-  premise text,
-  locality text,
-  administrative_area text,
-  postal_code text,
+  thoroughfare app_public.short_text,
+  premise app_public.short_text,
+  locality app_public.short_text,
+  administrative_area app_public.short_text,
+  postal_code app_public.short_text,
   country app_public.country_code,
   latitude double precision,
   longitude double precision

@@ -1,5 +1,5 @@
---! Previous: sha1:e3e24fcac244b1b27ea15a50b382ee82722605ad
---! Hash: sha1:dad743272e9f3252ace8d31bd12c776f8bac95c3
+--! Previous: sha1:9caa5215869eadfdd723a5cd6ccbeaa0b9d6d37f
+--! Hash: sha1:ddff8452fd4716d7702457833ee7701a267e1667
 --! Message: records
 
 -- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
@@ -119,7 +119,8 @@ comment on function app_hidden.record_id(text, text, text) is 'The id behind an 
 create function app_private.tg__touch() returns trigger
 language plpgsql volatile as $$
 begin
-  if new is distinct from old then
+  -- Generated columns are not there yet; their names are the arguments.
+  if (tg_nargs = 0 and new is distinct from old) or (tg_nargs > 0 and to_jsonb(new) - tg_argv <> to_jsonb(old) - tg_argv) then
     new.version := old.version + 1;
     new.updated_at := now();
   end if;
@@ -151,8 +152,8 @@ begin
         case when dependent.is_soft then 'and deleted_at is null' else '' end) into amount using old.id;
       if amount > 0 then
         perform app_hidden.fail('CONFLICT',
-          format('This %s cannot be deleted: %s %s depend on it. Move or delete them first.', app_hidden.subject(tg_table_name),
-            amount, replace(dependent.relname, '_', ' ')),
+          format('This %s cannot be deleted because of what depends on it: %s %s. Move or delete them first.', app_hidden.subject(tg_table_name),
+            amount, case when amount = 1 then app_hidden.subject(dependent.relname) else replace(dependent.relname, '_', ' ') end),
           jsonb_build_object('dependents', jsonb_build_object(app_hidden.camel(dependent.relname), amount)));
       end if;
     end if;
@@ -403,7 +404,8 @@ begin
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function app_private.tg__slug(%L)', relation, slug_from);
   end if;
-  execute format('create trigger _900_touch before update on %s for each row execute function app_private.tg__touch()', relation);
+  execute format('create trigger _900_touch before update on %s for each row execute function app_private.tg__touch(%s)', relation,
+    (select string_agg(quote_literal(attname), ', ') from pg_attribute where attrelid = relation and attgenerated <> '' and not attisdropped));
   if exists (select from pg_attribute where attrelid = relation and attname = 'deleted_at') then
     execute format('create trigger _900_soft_delete before delete on %s for each row execute function app_private.tg__soft_delete()', relation);
   end if;

@@ -1,5 +1,5 @@
---! Previous: sha1:dad743272e9f3252ace8d31bd12c776f8bac95c3
---! Hash: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
+--! Previous: sha1:ddff8452fd4716d7702457833ee7701a267e1667
+--! Hash: sha1:a9d1d12a8af6cb92cbe307d2f4f72b5117e024e2
 --! Message: events
 
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes
@@ -156,76 +156,100 @@ language sql stable as $$
   ) parts
 $$;
 
-create function app_private.tg__events() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create function app_private.event_statement(relation regclass, subject text, operation text) returns text
+language plpgsql stable as $$
 declare
-  subject text := tg_argv[0];
+  table_name text := (select relname from pg_class where oid = relation);
   column_names name[];
   columns_changed text;
-  has_column boolean[];
   name_of_change text;
   stream text;
   project text;
 begin
   -- Columns that only serve the machine stay out; so do those whose comment says @secret.
-  select array_agg(a.attname) into column_names from pg_attribute a
-    where a.attrelid = tg_relid and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
-      and coalesce(col_description(tg_relid, a.attnum), '') !~ '@secret';
-  project := case when 'project_id' = any (column_names) then 'n.project_id' when tg_table_name = 'projects' then 'n.id' else 'null::uuid' end;
+  select array_agg(a.attname order by a.attnum) into column_names from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
+      and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
+  project := case when 'project_id' = any (column_names) then 'n.project_id' when table_name = 'projects' then 'n.id' else 'null::uuid' end;
   stream := 'coalesce(' || concat_ws(', ',
-    case when tg_table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names) then 'n.organization_id' end,
+    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names) then 'n.organization_id' end,
     case when 'user_id' = any (column_names) then 'n.user_id' end,
     'n.id') || ')';
-  if tg_op = 'UPDATE' then
+  if operation = 'update' then
     select string_agg(format('case when o.%1$I is distinct from n.%1$I then %2$s end', a.name,
         format('jsonb_build_object(%L, jsonb_build_array(%s, %s))', app_hidden.camel(a.name),
-          app_private.json_value(tg_relid, 'o', a.name), app_private.json_value(tg_relid, 'n', a.name))), ', ')
+          app_private.json_value(relation, 'o', a.name), app_private.json_value(relation, 'n', a.name))), ', ')
       into columns_changed from unnest(column_names) a (name);
     select 'case when false then null ' || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
         case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), '' order by e.value nulls last), '')
       || case when 'deleted_at' = any (column_names) then 'when o.deleted_at is null and n.deleted_at is not null then ''deleted'' ' else '' end
       || case when 'status' = any (column_names) then 'when o.status is distinct from n.status then ''status_changed'' ' else '' end
       || 'else ''updated'' end'
-      into name_of_change from app_private.event_names e where e.subject = tg_argv[0] and e.column_name = any (column_names);
-    if name_of_change is null then name_of_change := '''updated'''; end if;
+      into name_of_change from app_private.event_names e where e.subject = event_statement.subject and e.column_name = any (column_names);
   end if;
-  execute format(
+  return format(
     'with written as (
       insert into app_public.events (stream_id, organization_id, project_id, name, subject_type, subject_id, actor_type, channel, request_id, caused_by_id, changes, data)
-      select %1$s, %2$s, %3$s, %4$L || ''.'' || %5$s, %4$L, n.id, $1, $2, $3, $4, %6$s, %7$s
+      select %1$s, %2$s, %3$s, %4$L || ''.'' || %5$s, %4$L, n.id, _actor_type, _channel, _request_id, _caused_by, %6$s, %7$s
       from %8$s
       order by n.id
       returning stream_id)
     insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
     stream,
-    case when tg_table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
+    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names) then 'n.organization_id' else 'null::uuid' end,
     project,
     subject,
-    case tg_op when 'INSERT' then '''created''' when 'DELETE' then '''deleted''' else name_of_change end,
-    case when tg_op = 'UPDATE' then format('(select jsonb_object_agg(c.key, c.value) from unnest(array[%s]) parts (part), jsonb_each(parts.part) c)', columns_changed)
+    case operation when 'insert' then '''created''' when 'delete' then '''deleted''' else name_of_change end,
+    case when operation = 'update' then format('(select jsonb_object_agg(c.key, c.value) from unnest(array[%s]) parts (part), jsonb_each(parts.part) c)', columns_changed)
       else 'null::jsonb' end,
-    app_private.column_json(tg_relid, 'n', column_names),
-    case tg_op when 'INSERT' then 'new_rows n' when 'DELETE' then 'old_rows n'
+    app_private.column_json(relation, 'n', column_names),
+    case operation when 'insert' then 'new_rows n' when 'delete' then 'old_rows n'
       else format('new_rows n join old_rows o on o.id = n.id where row(%s) is distinct from row(%s)',
-        (select string_agg(format('o.%I', c), ', ') from unnest(column_names) c), (select string_agg(format('n.%I', c), ', ') from unnest(column_names) c)) end)
-  using
-    coalesce(app_hidden.setting('actor_type'),
-      case when app_public.current_user_id() is null then 'SYSTEM' when app_hidden.setting('token_id') is not null then 'ACCESS_TOKEN' else 'USER' end),
-    coalesce(app_hidden.setting('channel'), 'SYSTEM'),
-    app_hidden.setting('request_id'),
-    app_hidden.setting('caused_by')::uuid;
-  return null;
+        (select string_agg(format('o.%I', c), ', ') from unnest(column_names) c), (select string_agg(format('n.%I', c), ', ') from unnest(column_names) c)) end);
 end $$;
-comment on function app_private.tg__events() is 'Writes one event per changed row of the statement; the argument is the subject, such as lead.';
+comment on function app_private.event_statement(regclass, text, text) is
+  'The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now.';
 
 create function app_private.record_events(relation regclass, subject text) returns void
 language plpgsql volatile as $$
+declare
+  table_name text := (select relname from pg_class where oid = relation);
+  operation text;
 begin
-  execute format('create trigger _950_events_insert after insert on %s referencing new table as new_rows
-    for each statement execute function app_private.tg__events(%L)', relation, subject);
-  execute format('create trigger _950_events_update after update on %s referencing old table as old_rows new table as new_rows
-    for each statement execute function app_private.tg__events(%L)', relation, subject);
-  execute format('create trigger _950_events_delete after delete on %s referencing old table as old_rows
-    for each statement execute function app_private.tg__events(%L)', relation, subject);
+  -- PERF: a trigger function of the table's own keeps the plan of its statement; one for all tables would have to build
+  -- and plan the statement each time, ten times as slow for a single row.
+  foreach operation in array array['insert', 'update', 'delete'] loop
+    execute format('create or replace function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L',
+      'tg_' || table_name || '__event_' || operation,
+      format('
+declare
+  _actor_type text := coalesce(app_hidden.setting(''actor_type''),
+    case when app_public.current_user_id() is null then ''SYSTEM'' when app_hidden.setting(''token_id'') is not null then ''ACCESS_TOKEN'' else ''USER'' end);
+  _channel text := coalesce(app_hidden.setting(''channel''), ''SYSTEM'');
+  _request_id text := app_hidden.setting(''request_id'');
+  _caused_by uuid := app_hidden.setting(''caused_by'')::uuid;
+begin
+  %s;
+  return null;
+end', app_private.event_statement(relation, subject, operation)));
+    execute format('create or replace trigger %I after %s on %s %s for each statement execute function app_private.%I()',
+      '_950_events_' || operation, operation, relation,
+      case operation when 'insert' then 'referencing new table as new_rows' when 'delete' then 'referencing old table as old_rows'
+        else 'referencing old table as old_rows new table as new_rows' end,
+      'tg_' || table_name || '__event_' || operation);
+  end loop;
 end $$;
-comment on function app_private.record_events(regclass, text) is 'Lets a table join the stream of events.';
+comment on function app_private.record_events(regclass, text) is
+  'Lets a table join the stream of events, or brings its triggers up to the columns, @secret comments and event names that it has now.';
+
+create function app_private.refresh_events() returns void
+language plpgsql volatile as $$
+declare
+  record_type record;
+begin
+  for record_type in select * from app_hidden.record_types loop
+    perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
+  end loop;
+end $$;
+comment on function app_private.refresh_events() is 'Brings the event triggers of all records up to date; runs after each migration.';

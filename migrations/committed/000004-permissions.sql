@@ -1,5 +1,5 @@
---! Previous: sha1:68d9083815b44fc0c6aceb4c684ea2ee307403f0
---! Hash: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
+--! Previous: sha1:a9d1d12a8af6cb92cbe307d2f4f72b5117e024e2
+--! Hash: sha1:ecd554ec9a38472525fa1fc66556b79e0cac19a4
 --! Message: permissions
 
 -- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each
@@ -78,17 +78,21 @@ comment on function app_hidden.viewer_organizations(text) is 'The organizations 
 
 create function app_hidden.viewer_projects(permission text) returns setof uuid
 language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations uuid[];
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
     return;
   end if;
+  -- PERF: asked once; as a sub-select of each part it would run for each.
+  organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
     join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
     join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission and r.in_affiliated and r.reach = 'ALL'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and p.owner_id not in (select app_hidden.viewer_organizations(viewer_projects.permission))
+      and p.owner_id <> all (organizations)
     union
     select p.id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_projects.permission and not r.in_affiliated
@@ -96,25 +100,31 @@ begin
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE' and p.deleted_at is null
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and m.organization_id not in (select app_hidden.viewer_organizations(viewer_projects.permission));
+      and m.organization_id <> all (organizations);
 end $$;
 comment on function app_hidden.viewer_projects(text) is
   'Further projects in all of whose records the viewer has the permission: those of other organizations, or the open ones where some are private.';
 
 create function app_hidden.viewer_own_projects(permission text) returns setof uuid
 language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations uuid[];
+  projects uuid[];
 begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
     return;
   end if;
+  -- PERF: asked once; as a sub-select of each part it would run for each.
+  organizations := array(select app_hidden.viewer_organizations(viewer_own_projects.permission));
+  projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
   return query
     select p.project_id from app_public.organization_user_connections m
     join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
     join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission and r.in_affiliated and r.reach = 'OWN'
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and p.owner_id not in (select app_hidden.viewer_organizations(viewer_own_projects.permission))
-      and p.project_id not in (select app_hidden.viewer_projects(viewer_own_projects.permission))
+      and p.owner_id <> all (organizations)
+      and p.project_id <> all (projects)
     union
     select p.id from app_public.organization_user_connections m
     join app_private.role_permissions r on r.role = m.role and r.permission = viewer_own_projects.permission and not r.in_affiliated
@@ -122,7 +132,7 @@ begin
     join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE' and p.deleted_at is null
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      and m.organization_id not in (select app_hidden.viewer_organizations(viewer_own_projects.permission));
+      and m.organization_id <> all (organizations);
 end $$;
 comment on function app_hidden.viewer_own_projects(text) is 'Projects where the viewer has the permission for the leads assigned to them only.';
 

@@ -1,5 +1,5 @@
---! Previous: sha1:b5a13ba5686b323f86616b6921c036477c5de7c5
---! Hash: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
+--! Previous: sha1:ecd554ec9a38472525fa1fc66556b79e0cac19a4
+--! Hash: sha1:a9f0e54bdb025c5af63a0a2ddc7e613a7469d52e
 --! Message: users
 
 -- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;

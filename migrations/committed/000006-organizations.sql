@@ -1,5 +1,5 @@
---! Previous: sha1:1ebfc40c363bd263cf3ab2501ca619eb6634b058
---! Hash: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
+--! Previous: sha1:a9f0e54bdb025c5af63a0a2ddc7e613a7469d52e
+--! Hash: sha1:3c3541bc472b53f5acceae85ab52050b9a71b613
 --! Message: organizations
 
 -- Organizations and their members. An organization always has an owner.

@@ -1,5 +1,5 @@
---! Previous: sha1:57a8e5481fd5689a4ab867f5fd818123ebcda472
---! Hash: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
+--! Previous: sha1:3c3541bc472b53f5acceae85ab52050b9a71b613
+--! Hash: sha1:f435961320eb5826c5a050d1c4c4d18142300774
 --! Message: jobs
 
 -- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.

@@ -1,5 +1,5 @@
---! Previous: sha1:1bbe4f966e99004b030929c4f40b35061c869f6a
---! Hash: sha1:c1018748751f43532452717edbf786366f72b928
+--! Previous: sha1:f435961320eb5826c5a050d1c4c4d18142300774
+--! Hash: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -55,6 +55,22 @@ insert into app_hidden.countries (code, calling_code, trunk_prefix) values
   ('UY', '598', '0'), ('UZ', '998', null), ('VA', '39', null), ('VC', '1', '1'), ('VE', '58', '0'), ('VG', '1', '1'),
   ('VI', '1', '1'), ('VN', '84', '0'), ('VU', '678', null), ('WF', '681', null), ('WS', '685', null), ('XK', '383', '0'),
   ('YE', '967', '0'), ('YT', '262', '0'), ('ZA', '27', '0'), ('ZM', '260', '0'), ('ZW', '263', '0');
+
+create function app_hidden.complete_address(address app_public.address, country text) returns app_public.address
+language plpgsql stable as $$
+begin
+  if address is not distinct from null or to_jsonb(address) = jsonb_build_object() or num_nonnulls(address.thoroughfare, address.premise,
+      address.locality, address.administrative_area, address.postal_code, address.country, address.latitude, address.longitude) = 0 then
+    return null;
+  end if;
+  address.country := coalesce(address.country, complete_address.country, 'US');
+  if not exists (select from app_hidden.countries c where c.code = address.country) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This country is unknown; give a code of ISO 3166-1, such as CA.', '{"field": "address"}');
+  end if;
+  return address;
+end $$;
+comment on function app_hidden.complete_address(app_public.address, text) is
+  'An address with its country, the given one where it has none; null for one without anything; an unknown country is refused.';
 
 create table app_hidden.currencies (
   code app_public.currency_code primary key,

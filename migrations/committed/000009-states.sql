@@ -1,5 +1,5 @@
---! Previous: sha1:c1018748751f43532452717edbf786366f72b928
---! Hash: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
+--! Previous: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
+--! Hash: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -53,25 +53,45 @@ comment on function app_hidden.transitions_from(text, jsonb) is 'The steps by ha
 create function app_hidden.is_service() returns boolean
 language sql stable as $$ select app_hidden.setting('service') = 'on' $$;
 
+create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
+language plpgsql stable as $$
+declare
+  requirement app_hidden.transition_requirements;
+begin
+  select * into requirement from app_hidden.transition_requirements r
+    where r.subject = refuse_missing.subject and r.to_state = state and record_now ->> r.column_name is null order by r.column_name limit 1;
+  if found then
+    perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+  end if;
+end $$;
+comment on function app_private.refuse_missing(text, text, jsonb) is
+  'Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.';
+
 create function app_private.tg__state() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   subject text := tg_argv[0];
-  step app_hidden.transitions;
-  requirement record;
+  step record;
   state_before text;
 begin
   if tg_op = 'UPDATE' then
     if new.status is not distinct from old.status then
+      if exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) then
+        perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
+      end if;
       return new;
     end if;
     state_before := old.status;
   end if;
   -- Not "is not distinct from", which reaches no index.
   if state_before is null then
-    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
+    select t.by_service, t.permission,
+        exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) as has_requirements
+      into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state is null and t.to_state = new.status;
   else
-    select * into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
+    select t.by_service, t.permission,
+        exists (select from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status) as has_requirements
+      into step from app_hidden.transitions t where t.subject = tg_argv[0] and t.from_state = state_before and t.to_state = new.status;
   end if;
   if step is null or (step.by_service and not coalesce(app_hidden.is_service(), false)) then
     perform app_hidden.fail('INVALID_TRANSITION',
@@ -86,13 +106,9 @@ begin
     and not app_hidden.project_can((to_jsonb(new) ->> 'project_id')::uuid, (to_jsonb(new) ->> 'organization_id')::uuid, step.permission) then
     perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission), jsonb_build_object('permission', step.permission));
   end if;
-  for requirement in
-    select r.column_name, r.message from app_hidden.transition_requirements r where r.subject = tg_argv[0] and r.to_state = new.status
-  loop
-    if to_jsonb(new) ->> requirement.column_name is null then
-      perform app_hidden.fail('BAD_USER_INPUT', requirement.message, jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
-    end if;
-  end loop;
+  if step.has_requirements then
+    perform app_private.refuse_missing(subject, new.status, to_jsonb(new));
+  end if;
   if tg_argv[1]::boolean then
     new.status_changed_at := now();
   end if;

@@ -1,5 +1,5 @@
---! Previous: sha1:fe0b807f1fc40088237a66249f35b06914a366c5
---! Hash: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
+--! Previous: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
+--! Hash: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -134,19 +134,16 @@ select app_private.make_state_machine('projects', 'project',
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  changed_fields jsonb;
 begin
   if not exists (select from app_hidden.currencies c where c.code = new.currency) then
     perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.', '{"field": "currency"}');
   end if;
-  if (new.address).country is null and new.address is distinct from null then
-    new.address.country := 'US';
-  end if;
+  new.address := app_hidden.complete_address(new.address,
+    (select (o.address).country from app_public.organizations o where o.id = new.organization_id));
   new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');
   new.cancellation_fee := app_hidden.to_money(new.cancellation_fee, new.currency, 'cancellationFee');
   if tg_op = 'UPDATE' then
-    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - 'service_index' <> to_jsonb(old) - 'service_index' then
+    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED' and to_jsonb(new) - '{service_index,city}'::text[] <> to_jsonb(old) - '{service_index,city}'::text[] then
       perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
@@ -165,6 +162,27 @@ begin
 end $$;
 create trigger _200_prepare before insert or update on app_public.projects
   for each row execute function app_private.tg_projects__prepare();
+
+-- Here because the countries come after organizations and users.
+create function app_private.tg_organizations__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.address := app_hidden.complete_address(new.address, null);
+  new.phone := app_hidden.to_e164(new.phone, (new.address).country);
+  new.email := lower(new.email);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
+  for each row execute function app_private.tg_organizations__prepare();
+
+create function app_private.tg_users__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.phone := app_hidden.to_e164(new.phone, null);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of phone on app_public.users
+  for each row execute function app_private.tg_users__prepare();
 
 create function app_private.tg_projects__own() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:a96b476b89f7e2826a3c8bec3ae6665a3c33af8d
---! Hash: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
+--! Previous: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
+--! Hash: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
@@ -192,6 +192,8 @@ comment on function app_public.create_account is $$
 @becomes id
 @arg email Where codes and notifications go; one account per address.
 @arg password 10 characters or more.
+@arg first_name Given name.
+@arg last_name Family name.
 @arg username A further name for signing in, without @.
 
 Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.$$;
@@ -226,6 +228,7 @@ comment on function app_public.login is $$
 @becomes user_id
 @eachTime
 @arg username User name or e-mail address.
+@arg password The password of the account.
 
 Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an address, within 15 minutes.$$;
 

@@ -1,5 +1,5 @@
---! Previous: sha1:93b3a43e686ddb77415004ef32ca2d0df9b6f457
---! Hash: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
+--! Previous: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
+--! Hash: sha1:defc897985329daaea3743bd748653e658c46099
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

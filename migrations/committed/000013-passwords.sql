@@ -1,5 +1,5 @@
---! Previous: sha1:674c1d454a2655eaa0b52223f750c4e1b37a6307
---! Hash: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
+--! Previous: sha1:defc897985329daaea3743bd748653e658c46099
+--! Hash: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,
@@ -63,7 +63,7 @@ begin
   return true;
 end $$;
 comment on function app_public.create_user_otp is
-  'Sends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
+  E'@arg email The address of the account.\n\nSends a one-time code for resetPassword to the e-mail address, if there is an account with it; the answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
 
 create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

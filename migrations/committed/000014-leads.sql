@@ -1,5 +1,5 @@
---! Previous: sha1:ba1afa0b72efebdef679b71f7f4161388e053061
---! Hash: sha1:1c794fccf0c1a0cd07596998b7ef88123875211e
+--! Previous: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
+--! Hash: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
@@ -304,6 +304,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   project_country text;
   project_currency text;
+  applies boolean;
 begin
   select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
     from app_public.projects p where p.id = new.project_id;
@@ -314,8 +315,8 @@ begin
   if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
     new.phone := app_hidden.to_e164(new.phone, coalesce(project_country, 'US'));
   end if;
-  if new.address is distinct from null and (new.address).country is null then
-    new.address.country := coalesce(project_country, 'US');
+  if new.address is distinct from null then
+    new.address := app_hidden.complete_address(new.address, project_country);
   end if;
   if new.budget_min is not null then
     new.budget_min := app_hidden.to_money(new.budget_min, project_currency, 'budgetMin');
@@ -326,33 +327,39 @@ begin
   if new.registered_at > now() + interval '1 minute' then
     perform app_hidden.fail('BAD_USER_INPUT', 'A lead cannot be registered in the future.', '{"field": "registeredAt"}');
   end if;
+  -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
   -- Who sees own leads only keeps the lead they bring.
-  if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
-    and new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
-    new.assignee_id := app_public.current_user_id();
+  if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false) then
+    if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
   end if;
-  if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) and not exists (
-    select from app_public.organization_user_connections m
-    join app_public.project_organizations p on p.organization_id = m.organization_id
-    where m.user_id = new.assignee_id and p.project_id = new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.', '{"field": "assigneeId"}');
+  if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
+    if not exists (
+      select from app_public.organization_user_connections m
+      join app_public.project_organizations p on p.organization_id = m.organization_id
+      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.', '{"field": "assigneeId"}');
+    end if;
   end if;
-  if new.source_id is not null and (tg_op = 'INSERT' or new.source_id is distinct from old.source_id) and not exists (
-    select from app_public.lead_sources s where s.id = new.source_id and s.project_id = new.project_id and s.deleted_at is null) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
-  end if;
-  if new.fallout_reason_id is not null and (tg_op = 'INSERT' or new.fallout_reason_id is distinct from old.fallout_reason_id) and not exists (
-    select from app_public.fallout_reasons r where r.id = new.fallout_reason_id and r.project_id = new.project_id and r.deleted_at is null) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such fallout reason in this project.', '{"field": "falloutReasonId"}');
-  end if;
-  if new.fallout_reason_id is not null and (tg_op = 'INSERT' or new.fallout_reason_id is distinct from old.fallout_reason_id) and not exists (
-    select from app_public.fallout_reasons r where r.id = new.fallout_reason_id and 'LEAD' = any (r.applies_to::text[])) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This fallout reason does not apply to leads.', '{"field": "falloutReasonId"}');
+  if new.fallout_reason_id is not null and (tg_op = 'INSERT' or new.fallout_reason_id is distinct from old.fallout_reason_id) then
+    select 'LEAD' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
+      where r.id = new.fallout_reason_id and r.project_id = new.project_id and r.deleted_at is null;
+    if applies is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such fallout reason in this project.', '{"field": "falloutReasonId"}');
+    elsif not applies then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This fallout reason does not apply to leads.', '{"field": "falloutReasonId"}');
+    end if;
   end if;
   if new.source_id is not null and (tg_op = 'INSERT' or new.source_id is distinct from old.source_id) then
-    new.source := (select s.code from app_public.lead_sources s where s.id = new.source_id);
+    select s.code into new.source from app_public.lead_sources s
+      where s.id = new.source_id and s.project_id = new.project_id and s.deleted_at is null;
+    if not found then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
+    end if;
   elsif tg_op = 'INSERT' and new.source is not null then
-    new.source_id := (select s.id from app_public.lead_sources s where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null);
+    select s.id into new.source_id from app_public.lead_sources s
+      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     if new.status = 'LOST' or new.lost_at is not null then
@@ -372,6 +379,9 @@ create trigger _200_prepare before insert or update on app_public.leads for each
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  if new.lead_id is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the lead that the note is about.', '{"field": "leadId"}');
+  end if;
   if tg_op = 'INSERT' then
     select l.project_id, l.organization_id into new.project_id, new.organization_id from app_public.leads l where l.id = new.lead_id;
   elsif new.text is distinct from old.text then
@@ -426,12 +436,16 @@ create trigger _520_lead_defaults after insert on app_public.projects for each r
 
 --------------------------------------------------------------------------------------------------------
 
-create function app_private.agent_for(organization_id uuid, agent app_public.agent_input) returns uuid
+create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   found_id uuid;
   knows_all boolean := app_hidden.organization_can(organization_id, 'org.member') or app_hidden.organization_can(organization_id, 'lead.read');
 begin
+  if length(agent.name) > 300 or length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field', case when length(agent.name) > 300 then 'agent.name'
+      when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
   if agent.id is not null then
     select a.id into found_id from app_public.agents a where a.id = agent.id and a.organization_id = agent_for.organization_id and a.deleted_at is null
       and (knows_all or exists (select from app_public.leads l where l.agent_id = a.id and l.assignee_id = app_public.current_user_id() and l.deleted_at is null));
@@ -445,7 +459,7 @@ begin
   if found_id is not null then
     -- An affiliated organization names an agent, it does not change what the owner knows about them.
     update app_public.agents a set
-      name = coalesce(btrim(agent.name), a.name), phone = coalesce(app_hidden.to_e164(agent.phone, 'US', 'agent.phone'), a.phone),
+      name = coalesce(btrim(agent.name), a.name), phone = coalesce(app_hidden.to_e164(agent.phone, country, 'agent.phone'), a.phone),
       brokerage = coalesce(btrim(agent.brokerage), a.brokerage), license_number = coalesce(btrim(agent.license_number), a.license_number)
       where a.id = found_id and knows_all;
     return found_id;
@@ -454,18 +468,20 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'A new agent needs a name.', '{"field": "agent.name"}');
   end if;
   insert into app_public.agents (organization_id, name, email, phone, brokerage, license_number)
-    values (agent_for.organization_id, btrim(agent.name), lower(agent.email), app_hidden.to_e164(agent.phone, 'US', 'agent.phone'),
+    values (agent_for.organization_id, btrim(agent.name), lower(agent.email), app_hidden.to_e164(agent.phone, country, 'agent.phone'),
       nullif(btrim(agent.brokerage), ''), nullif(btrim(agent.license_number), ''))
     on conflict do nothing returning id into found_id;
-  return coalesce(found_id, app_private.agent_for(organization_id, agent));
+  return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $$;
-comment on function app_private.agent_for(uuid, app_public.agent_input) is 'The agent that the input names, found or made.';
+comment on function app_private.agent_for(uuid, app_public.agent_input, text) is
+  'The agent that the input names, found or made; a phone number without a country code is one of the country.';
 
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- Only for leads that the viewer has just written: the callers did so as the viewer.
-  update app_public.leads l set agent_id = case when agent is distinct from null then app_private.agent_for(lead.organization_id, agent) end
+  update app_public.leads l set agent_id = case when agent is distinct from null then app_private.agent_for(lead.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $$;
 
@@ -569,6 +585,12 @@ begin
     end if;
     update app_public.leads l set source_id = target.id where l.source_id = source.id;
     get diagnostics amount = row_count;
+  elsif app_hidden.organization_can(source.organization_id, 'project.manage') and not source.is_system then
+    select count(*) into amount from app_public.leads l where l.source_id = source.id;
+    if amount > 0 then
+      perform app_hidden.fail('CONFLICT', format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them to another source.',
+        amount || case when amount = 1 then ' lead' else ' leads' end), jsonb_build_object('dependents', jsonb_build_object('leads', amount)));
+    end if;
   end if;
   perform app_hidden.delete_record(null::app_public.lead_sources, source.id::text);
   return row(source.id, true, source.project_id, amount);
@@ -626,10 +648,10 @@ create function app_public.leads_filter_phone(l app_public.leads, value text) re
 language sql stable as $$ select l.id = any (array(select app_hidden.leads_with_phone(value))) $$;
 grant execute on function app_public.leads_filter_query, app_public.leads_filter_unassigned, app_public.leads_filter_email,
   app_public.leads_filter_phone to plat_user, plat_anonymous;
-comment on function app_public.leads_filter_query is E'@filter query\n\nWords in name, e-mail address, phone number or company.';
+comment on function app_public.leads_filter_query is E'@filter query\n@finder matching_leads\n\nWords in name, e-mail address, phone number or company.';
 comment on function app_public.leads_filter_unassigned is E'@filter unassigned\n\nOnly leads that nobody works on, or only the others.';
 comment on function app_public.leads_filter_email is E'@filter email\n\nThe e-mail address, whatever the case.';
-comment on function app_public.leads_filter_phone is E'@filter phone\n\nThe phone number, or its last digits.';
+comment on function app_public.leads_filter_phone is E'@filter phone\n@finder leads_with_phone\n\nThe phone number, or its last digits.';
 
 create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('lead', to_jsonb(l)) $$;

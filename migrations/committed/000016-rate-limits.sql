@@ -1,5 +1,5 @@
---! Previous: sha1:a30a93933fc7ceaeb3c741fab2aebe2728601966
---! Hash: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
+--! Previous: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
+--! Hash: sha1:ef78f852d917629936742ed3739af55140532061
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:f0fca54b35a0149edf8b93328b0216ab8b3c02ae
---! Hash: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
+--! Previous: sha1:ef78f852d917629936742ed3739af55140532061
+--! Hash: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

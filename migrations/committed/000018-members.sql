@@ -1,5 +1,5 @@
---! Previous: sha1:5183931b59382aa3f7a9d118e74ec51332f45849
---! Hash: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
+--! Previous: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
+--! Hash: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

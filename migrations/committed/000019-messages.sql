@@ -1,5 +1,5 @@
---! Previous: sha1:fcbd3599a5ecd65d5f941a90bb39b6b3e6431182
---! Hash: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
+--! Previous: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
+--! Hash: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:74de744dd5d56137348b02bbd9f3a6376cd18a9a
---! Hash: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
+--! Previous: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
+--! Hash: sha1:a334bc114053a27d10bfaef593000145e399320c
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:ccc22d2c1b26e2c12f10d6e1d3cd4297d5a9215d
---! Hash: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
+--! Previous: sha1:a334bc114053a27d10bfaef593000145e399320c
+--! Hash: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

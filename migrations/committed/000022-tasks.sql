@@ -1,5 +1,5 @@
---! Previous: sha1:078042d1ae4c1aab4d6d61a3dd5d3c63b18743d1
---! Hash: sha1:01a44b89ffc4119992032d8126809c74eacd0786
+--! Previous: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
+--! Hash: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

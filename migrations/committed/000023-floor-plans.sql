@@ -1,5 +1,5 @@
---! Previous: sha1:01a44b89ffc4119992032d8126809c74eacd0786
---! Hash: sha1:956e4582bbb4b402044dac23c3ef5a973de070d1
+--! Previous: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
+--! Hash: sha1:925f536a2e9943002ea06617d25d9a0ec20d3885
 --! Message: floor-plans
 
 -- Floor plans: the designs that units are built to. What inventory has in common comes first: its enumerations, which

@@ -1,5 +1,5 @@
---! Previous: sha1:956e4582bbb4b402044dac23c3ef5a973de070d1
---! Hash: sha1:6dc23c694148f057a95f3cdb13b1c8e0d40b9079
+--! Previous: sha1:925f536a2e9943002ea06617d25d9a0ec20d3885
+--! Hash: sha1:e7e054f00a38da9d74fc47b0a1a67ed25b67a3f4
 --! Message: lots
 
 -- Lots: the land that homes stand on, sold alone or with a home.

@@ -1,5 +1,5 @@
---! Previous: sha1:6dc23c694148f057a95f3cdb13b1c8e0d40b9079
---! Hash: sha1:00ba343a0ae88e2d280a264a07dc47151ab54050
+--! Previous: sha1:e7e054f00a38da9d74fc47b0a1a67ed25b67a3f4
+--! Hash: sha1:092183f74ccd65e585bca83fd23c8c8129f7c144
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what

@@ -1,5 +1,5 @@
---! Previous: sha1:00ba343a0ae88e2d280a264a07dc47151ab54050
---! Hash: sha1:347e869fdeb6e67d7b37e555908da7b4971d7b97
+--! Previous: sha1:092183f74ccd65e585bca83fd23c8c8129f7c144
+--! Hash: sha1:9651610e94ab1bdc610b45d7fa1c84a7581799a2
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

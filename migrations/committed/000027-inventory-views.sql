@@ -1,5 +1,5 @@
---! Previous: sha1:347e869fdeb6e67d7b37e555908da7b4971d7b97
---! Hash: sha1:4e1a212c14cd73a6ac6c043bf6654f1f0d99b730
+--! Previous: sha1:9651610e94ab1bdc610b45d7fa1c84a7581799a2
+--! Hash: sha1:d6f3b496d7175a0ce8e43bb73e4762c0c2664706
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.

@@ -1,5 +1,7 @@
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { DatabaseConnectionError } from "../database/databaseErrors.ts";
+import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
+import { CodedError, internalError } from "../errors.ts";
 import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessToken.ts";
 import { anonymous, type Claims } from "./claims.ts";
 import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
@@ -30,7 +32,7 @@ const byAccessToken = {
  * anonymous viewer. One statement for a token that can be ours, none for any other.
  * @param options.pool connections of plat_authenticator
  * @param options.keys those of login tokens; the first one signs
- * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, and what the database threw as it is
+ * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, INTERNAL when the look-up fails
  */
 export function createAuthenticator(options: {
   pool: Pick<Pool, "query">;
@@ -40,7 +42,7 @@ export function createAuthenticator(options: {
   const loginTokens = createLoginTokens(options.keys);
 
   async function find(query: typeof bySession, values: unknown[]): Promise<Claims> {
-    const { rows } = await pool.query<AuthenticatedRow>({ ...query, values });
+    const { rows } = await pool.query<AuthenticatedRow>({ ...query, values }).catch(lookUpFailed);
     const [row] = rows;
     if (!row) throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
     return {
@@ -65,6 +67,13 @@ export function createAuthenticator(options: {
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
     return find(byAccessToken, [accessTokenSha256(token)]);
   };
+}
+
+/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, 503 where it cannot be reached. */
+function lookUpFailed(error: unknown): never {
+  // The driver's own errors, of a connection that is lost or cannot be made, have no code.
+  const known = isSqlError(error) ? error : new DatabaseConnectionError("08006", error);
+  throw internalError(error, fromSqlError(known, new Map(), true).status === 503 ? 503 : 500);
 }
 
 function refusal(message: string): CodedError {

@@ -11,10 +11,15 @@ import { authenticatorUrl } from "../database/roles.ts";
 import { createPreset } from "../preset.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
+const unused = () => {
+  throw new Error("Nothing is served here.");
+};
 const file = join(import.meta.dirname, "../../schema.graphql");
 await withScratchDatabase(async (ownerUrl) => {
   const pool = makePool({ connectionString: authenticatorUrl(ownerUrl), max: 2 });
-  const { schema } = await makeSchema(createPreset({ pool, signLoginToken: () => "" }));
+  const { schema } = await makeSchema(
+    createPreset({ pool, signLoginToken: unused, signFileAddress: unused, files: { take: unused } }),
+  );
   await pool.end();
   const served = `${printSchema(lexicographicSortSchema(schema))}\n`;
   if (!process.argv.includes("--check")) await writeFile(file, served);

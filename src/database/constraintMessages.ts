@@ -39,11 +39,12 @@ const query = `
      and coalesce(c.relname, t.typname) is not null
   union all
   select n.nspname, c.relname, x.relname, obj_description(x.oid, 'pg_class'),
+         -- The column of an expression such as lower(name) is the one that it mentions.
          array(select a.attname::text
                  from unnest(i.indkey::smallint[]) with ordinality as k (attnum, position)
-                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and (a.attnum = k.attnum
-                   -- an expression such as lower(number) is about its column
-                   or k.attnum = 0 and pg_get_indexdef(x.oid, k.position::int, true) ~ ('\\m' || a.attname || '\\M'))
+                 join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and not a.attisdropped
+                  and (a.attnum = k.attnum or k.attnum = 0 and
+                    pg_get_indexdef(i.indexrelid, k.position::int, true) ~ ('\\m' || a.attname || '\\M'))
                 where k.position <= i.indnkeyatts
                 order by k.position)
     from pg_index i

@@ -71,7 +71,7 @@ export class FusedClient implements NodePostgresPgClient {
   }
 
   async #send<TData>({ text, values, name, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
-    announceStatement(text);
+    announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
     const setter = this.#setter;
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];

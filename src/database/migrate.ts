@@ -31,10 +31,14 @@ export async function migrate(connectionString: string, options: MigrateOptions 
   try {
     await requireVersion(owner);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
-    await requireKnownChapters(owner, await readChapters());
+    const chapters = await readChapters();
+    const applied = await requireKnownChapters(owner, chapters);
     await ensureRoles(owner, loginUrl);
     await migrateJobRunner(connectionString, options);
     await runCommitted(owner, connectionString, options);
+    // What the triggers of events write follows columns, comments and names that the chapters may have changed. Not
+    // without a new chapter: it locks every table of records for a moment.
+    if (applied < chapters.length) await owner.query("select app_private.refresh_events()");
   } finally {
     await owner.end();
   }
@@ -107,11 +111,11 @@ async function requireVersion(owner: Client): Promise<void> {
     );
 }
 
-async function requireKnownChapters(owner: Client, chapters: Chapter[]): Promise<void> {
+async function requireKnownChapters(owner: Client, chapters: Chapter[]): Promise<number> {
   const { rows: there } = await owner.query(
     "select to_regclass('graphile_migrate.migrations') is not null as yes",
   );
-  if (!there[0]?.yes) return;
+  if (!there[0]?.yes) return 0;
   const { rows: applied } = await owner.query<{ filename: string; hash: string }>(
     "select filename, hash from graphile_migrate.migrations order by filename",
   );
@@ -126,4 +130,5 @@ async function requireKnownChapters(owner: Client, chapters: Chapter[]): Promise
         `Migration ${chapter.file} is not the one that this database was built with: a committed migration must not be edited, add a new one.`,
       );
   }
+  return applied.length;
 }

@@ -57,7 +57,7 @@ export class TransactionClient implements NodePostgresPgClient {
 
   query<TData>({ text, values, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
     return this.#enqueue(async () => {
-      announceStatement(text);
+      announceStatement(text, values);
       const { rows, rowCount, notices } = await this.#session.send([{ text, values }], arrayMode === true);
       return { rows: rows as TData[], rowCount, notices };
     });

@@ -18,6 +18,7 @@ import { notFound, refuse } from "./refuse.ts";
 import { requestId } from "./requestId.ts";
 import { requestLog } from "./requestLog.ts";
 import { securityHeaders } from "./securityHeaders.ts";
+import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
 
 /** What the HTTP side needs from the rest of the service. */
 export interface AppDeps {
@@ -34,8 +35,12 @@ export interface AppDeps {
   readonly constraintMessages: ConstraintMessages;
   /** For /metrics. */
   readonly pools?: () => Record<string, PoolNumbers>;
+  /** Serves the contents of files at their signed addresses. */
+  readonly filePage?: RequestHandler;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
+  /** What takes the files of multipart requests; without it they are refused like any other media type. */
+  readonly uploads?: UploadDeps;
   /** Run after authentication and before the body is read, in this order. */
   readonly beforeBody?: readonly RequestHandler[];
   /** Run when `request.body` is the checked GraphQL request, in this order; idempotency is one of them. */
@@ -65,15 +70,17 @@ export function createApp(deps: AppDeps): Express {
     "/graphql",
     cors,
     onlyMethods("POST"),
-    jsonOnly,
+    (request, response, next) =>
+      deps.uploads && isMultipart(request) ? next() : jsonOnly(request, response, next),
     acceptJson,
     authentication(deps.authenticate, config.production),
     ...(deps.beforeBody ?? []),
-    readBody,
-    graphqlRequest,
+    ...(deps.uploads ? [uploads(deps.uploads)] : []),
+    ...unlessRead(readBody, graphqlRequest),
     ...(deps.beforeGraphql ?? []),
     graphql(serv),
   );
+  if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
     app.all(path, onlyMethods("GET", "HEAD"), page);
   if (config.explorer) app.use(explorer(serv));

@@ -1,6 +1,8 @@
 import type { RequestHandler } from "express";
 
-const requestHeaders = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Requested-With";
+const requestHeaders =
+  "Authorization, Content-Type, Idempotency-Key, X-Request-Id, X-Requested-With, " +
+  "GraphQL-Preflight, Apollo-Require-Preflight";
 const responseHeaders = "X-Request-Id, Retry-After, WWW-Authenticate";
 
 /**

@@ -2,7 +2,7 @@
  * What the explorer page opens with: a query that anybody may run, then how to sign in there. The token goes into the
  * headers editor below the document, which the page keeps only when its user asks it to.
  */
-export const explorerQuery = `# The triangle above runs one of these; choose which.
+export const explorerQuery = `# The triangle at the right runs one of these; choose which.
 
 # 1. Anybody may ask this:
 query PublicProjects {
@@ -14,9 +14,12 @@ query PublicProjects {
   }
 }
 
-# 2. Sign in, and copy the token from the answer. This is the user of the demo.
+# 2. Sign in, here as the user of the demo, and copy the token.
 mutation SignIn {
-  login(input: { username: "demo@plat.example", password: "demo-password" }) {
+  login(input: {
+    username: "demo@plat.example"
+    password: "demo-password"
+  }) {
     token
     expiresAt
   }

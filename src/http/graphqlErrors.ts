@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { GraphQLError, Kind } from "postgraphile/graphql";
+import { GraphQLError, Kind, type ExecutionArgs } from "postgraphile/graphql";
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
+import { inputMember } from "./inputMember.ts";
 import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
@@ -51,6 +52,8 @@ const tooManyAlike = () =>
 export function validationError(error: GraphQLError, state: RequestState | undefined): GraphQLError {
   if (!(error instanceof GraphQLError)) return answer(internalError(error), undefined, state);
   const coded = alreadyCoded(error);
+  if (coded?.code === "BAD_USER_INPUT" && coded.extensions.field === undefined)
+    return answer(badInput(coded.message, literalField(error)), error, state);
   if (coded) return answer(coded, error, state);
   if (error.message === ABORTED) return answer(tooManyAlike(), undefined, state);
   const isAbout = error.locations?.length || /^Too many validation errors/.test(error.message);
@@ -103,15 +106,21 @@ export function executionError(
   error: unknown,
   state: RequestState | undefined,
   response?: ServerResponse,
+  args?: ExecutionArgs,
 ): GraphQLError {
   const from = error instanceof GraphQLError ? error : undefined;
-  let coded = from && alreadyCoded(from);
-  if (!coded && from && !from.path) {
-    if (from.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
-      coded = coercionError(state?.schemaIsOpen ? from.message : withoutSuggestion(from.message));
-    else if (operationChoice.test(from.message)) coded = badInput(from.message, "operationName");
-  }
+  let coded: CodedError | undefined;
+  // First, since the scalar that refuses a value knows its code, but not its place.
+  if (from && !from.path && from.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
+    coded = coercionError(state?.schemaIsOpen ? from.message : withoutSuggestion(from.message));
+  coded ??= from && alreadyCoded(from);
+  if (!coded && from && !from.path && operationChoice.test(from.message))
+    coded = badInput(from.message, "operationName");
   coded ??= toCodedError(error, state?.constraintMessages ?? noMessages, Boolean(state?.claims?.userId));
+  if (coded.code === "BAD_USER_INPUT" && coded.extensions.field === undefined && args) {
+    const field = inputMember(coded.cause, from, args);
+    if (field) coded = new CodedError(coded.code, coded.message, { ...coded.extensions, field }, coded);
+  }
   if (response) retryAfter(response, coded);
   return answer(coded, from, state);
 }

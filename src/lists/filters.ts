@@ -8,7 +8,9 @@
  *   time, day, number         a range                            registeredAt: DateTimeRange
  *
  * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
- * member whose condition is that function; a value of a range type such as numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
+ * member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
+ * the statement (a function with a sub-select is not inlined and would run for each row). A value of a range type such as
+ * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
@@ -138,6 +140,7 @@ function columnMember(
 
 function functionMember(build: GraphileBuild.Build, resource: AnyResource, name: string): FilterMember {
   const parameter = resource.parameters![1]!;
+  const finder = resource.extensions!.tags?.finder;
   const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
   const call = (alias: SQL, value: SQL) =>
     sql`${sql.identifier(schemaName, functionName)}(${alias}, ${value})`;
@@ -161,7 +164,10 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
     description: resource.description ?? name,
     type: () => inputTypeOf(build, parameter.codec),
     condition(alias, value) {
-      return call(alias, sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`);
+      const given = sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`;
+      return typeof finder === "string"
+        ? sql`${alias}.id = any (array(select ${sql.identifier("app_hidden", finder)}(${given})))`
+        : call(alias, given);
     },
   };
 }

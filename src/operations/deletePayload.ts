@@ -2,9 +2,15 @@
 import { constant } from "postgraphile/grafast";
 import type { AnyResource } from "../plugins/tables.ts";
 
+/** How operations call the records of a table: by the tag @operationName, else like their type. */
+export function operationNameOf(build: GraphileBuild.Build, resource: AnyResource): string {
+  const name = resource.extensions?.tags?.operationName;
+  return typeof name === "string" ? name : build.inflection.tableType(resource.codec);
+}
+
 /** Registers the payload of a table: id, deleted, and the records that foreign keys tagged @parent lead to. */
 export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyResource): void {
-  const typeName = build.inflection.tableType(resource.codec);
+  const typeName = operationNameOf(build, resource);
   build.registerObjectType(
     `Delete${typeName}Payload`,
     {},

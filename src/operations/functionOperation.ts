@@ -3,7 +3,7 @@ import { context as contextStepOf, get, lambda, type ExecutableStep } from "post
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { baseCodec, camel, inputTypeOf, tagTexts } from "../plugins/codecs.ts";
+import { argumentDescriptions, baseCodec, camel, inputTypeOf } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { callInMutation } from "./call.ts";
 import { argumentValues, columnMembers, describeId, type Member } from "./members.ts";
@@ -22,9 +22,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
   const functionName = resource.extensions?.pg?.name ?? resource.name;
   const fieldName = camel(functionName);
   const tags = resource.extensions?.tags as Record<string, unknown> | undefined;
-  const argumentDescriptions = new Map(
-    tagTexts(tags, "arg").map((text) => [camel(text.split(/\s/, 1)[0]!), text.replace(/^\S+\s*/, "")]),
-  );
+  const told = argumentDescriptions(tags);
   const parameters = (resource.parameters ?? []) as PgResourceParameter[];
   const spreads = parameters[0]?.name === "input" && baseCodec(parameters[0].codec) === TYPES.jsonb;
   const own = parameters.slice(spreads ? 1 : 0);
@@ -42,8 +40,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
           column: parameter.name!,
           codec: parameter.codec,
           type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
-          description:
-            argumentDescriptions.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
+          description: told.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
         };
       }),
     ]);

@@ -3,11 +3,14 @@ import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dat
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { camel, inputTypeOf, toDatabaseNames } from "../plugins/codecs.ts";
 
-/** Replaces a plaintext before SQL sees it, such as a password by its hash; named by the tag @transform of a domain. */
+/**
+ * Replaces a value before SQL sees it, such as a password by its hash or a file by what refers to it; named by the tag
+ * @transform of a domain.
+ */
 export type ArgumentTransform = (
-  value: string,
+  value: unknown,
   details: { member: string; operation: string; input: Record<string, unknown>; context: Grafast.Context },
-) => string | Promise<string>;
+) => unknown;
 
 export interface Member {
   name: string;
@@ -67,48 +70,73 @@ export function columnMembers(
   return members;
 }
 
+/** What values pass through on their way. */
+interface Passage {
+  fieldName: string;
+  transforms: Record<string, ArgumentTransform>;
+}
+
 /** The object that create_record and update_record take: column names, only the members that were given. */
-export function toColumns(members: Member[], input: Record<string, unknown>): Record<string, unknown> {
+export async function toColumns(
+  members: Member[],
+  input: Record<string, unknown>,
+  context: Grafast.Context,
+  passage: Passage,
+): Promise<Record<string, unknown>> {
   const result: Record<string, unknown> = {};
-  for (const member of members) {
-    if (input[member.name] !== undefined)
-      result[member.column] = toDatabaseNames(member.codec, input[member.name]);
+  for (const { name, column, codec } of members) {
+    let value = input[name];
+    if (value === undefined) continue;
+    const transform = transformOf(codec);
+    if (transform && value !== null)
+      value = await passThrough(transform, value, name, input, context, passage);
+    result[column] = toDatabaseNames(codec, value, name);
   }
   return result;
+}
+
+async function passThrough(
+  transform: string,
+  value: unknown,
+  member: string,
+  input: Record<string, unknown>,
+  context: Grafast.Context,
+  { fieldName, transforms }: Passage,
+): Promise<unknown> {
+  const implementation = transforms[transform];
+  if (!implementation) throw new Error(`No implementation of @transform ${transform}`);
+  return implementation(value, { member, operation: fieldName, input, context });
 }
 
 /** The arguments of a function, by their names in SQL. */
 export async function argumentValues(
   input: Record<string, unknown>,
   context: Grafast.Context,
-  operation: {
+  operation: Passage & {
     spreads: boolean;
     members: Member[];
     own: PgResourceParameter[];
-    fieldName: string;
-    transforms: Record<string, ArgumentTransform>;
   },
 ): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
-  if (operation.spreads) values.input = toColumns(operation.members, input);
+  if (operation.spreads) values.input = await toColumns(operation.members, input, context, operation);
   for (const parameter of operation.own) {
     const member = camel(parameter.name!);
     let value = input[member];
     if (value === undefined) continue;
     const transform = transformOf(parameter.codec);
-    if (transform && typeof value === "string") {
-      const implementation = operation.transforms[transform];
-      if (!implementation) throw new Error(`No implementation of @transform ${transform}`);
-      value = await implementation(value, { member, operation: operation.fieldName, input, context });
+    if (transform && value !== null) {
+      value = await passThrough(transform, value, member, input, context, operation);
     } else if (typeof value === "string") {
       value = value.trim() === "" ? null : value.trim();
     }
-    values[parameter.name!] = toDatabaseNames(parameter.codec, value);
+    values[parameter.name!] = toDatabaseNames(parameter.codec, value, member);
   }
   return values;
 }
 
-function transformOf(codec: PgCodec): string | undefined {
+/** The tag @transform of a domain. */
+export function transformOf(codec: PgCodec): string | undefined {
   const tag = codec.extensions?.tags?.transform;
   return typeof tag === "string" ? tag : codec.domainOfCodec ? transformOf(codec.domainOfCodec) : undefined;
 }

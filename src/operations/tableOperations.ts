@@ -1,10 +1,12 @@
-/** createX, updateX and deleteX of a table, from what is granted on it. */
-import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+/** createX (uploadX where a column is a file), updateX and deleteX of a table, from what is granted on it. */
+import { context as contextStepOf, get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
+import { aNoun, clauseOf, nounOf } from "../plugins/wording.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { callInMutation } from "./call.ts";
+import { operationNameOf } from "./deletePayload.ts";
 import { columnMembers, toColumns, type Member } from "./members.ts";
 import type { Operation } from "./operation.ts";
 
@@ -29,13 +31,21 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   const extensions = resource.extensions ?? {};
   const operations: Operation[] = [];
   const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
-  const subject = typeName.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  // As the operations call it, where that is not the name of the type.
+  const operationName = operationNameOf(build, resource);
+  const isFile = Object.values(resource.codec.attributes as Record<string, any>).some(
+    (a) => a.codec.extensions?.tags?.scalar === "Upload",
+  );
+  const creates = isFile ? "upload" : "create";
+  const transforms = build.options.argumentTransforms ?? {};
+  const subject = aNoun(typeName);
+  const clause = clauseOf(resource.codec.description);
   for (const how of ["insert", "update"] as const) {
     const granted = Object.values(resource.codec.attributes as Record<string, any>).some((a) =>
       how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate,
     );
     if (!granted) continue;
-    const fieldName = `${how === "insert" ? "create" : "update"}${typeName}`;
+    const fieldName = `${how === "insert" ? creates : "update"}${operationName}`;
     let members: Member[] | undefined;
     const getMembers = () => (members ??= columnMembers(build, resource.codec, how));
     operations.push({
@@ -43,8 +53,8 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
       description:
         how === "insert"
-          ? `Creates a record: ${subject}.`
-          : `Changes a record: ${subject}. Members that are left out stay as they are.`,
+          ? `${isFile ? "Uploads" : "Creates"} ${subject}${clause ? `: ${clause}` : ""}.`
+          : `Changes ${subject}. Members that are left out stay as they are.`,
       deprecationReason: undefined,
       members: getMembers,
       outputType,
@@ -53,7 +63,12 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           resource,
           how === "insert" ? "create_record" : "update_record",
           {
-            step: lambda($input, (input) => toColumns(getMembers(), input as Record<string, unknown>)),
+            step: lambda([$input, contextStepOf()], ([input, context]) =>
+              toColumns(getMembers(), input as Record<string, unknown>, context as Grafast.Context, {
+                fieldName,
+                transforms,
+              }),
+            ),
             pgCodec: TYPES.jsonb,
           },
           $repeat,
@@ -63,9 +78,9 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   if (extensions.canDelete) {
     const { GraphQLNonNull, GraphQLID } = build.graphql;
     operations.push({
-      fieldName: `delete${typeName}`,
-      inputTypeName: `Delete${typeName}Input`,
-      description: `Deletes a record: ${subject}. Refused with CONFLICT while others depend on it.`,
+      fieldName: `delete${operationName}`,
+      inputTypeName: `Delete${operationName}Input`,
+      description: `Deletes ${subject}. Refused with CONFLICT while others depend on it.`,
       deprecationReason: undefined,
       members: () => [
         {
@@ -73,10 +88,10 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           column: "id",
           codec: TYPES.text,
           type: new GraphQLNonNull(GraphQLID),
-          description: "The record to delete.",
+          description: `The ${nounOf(typeName)} to delete.`,
         },
       ],
-      outputType: () => build.getOutputTypeByName(`Delete${typeName}Payload`),
+      outputType: () => build.getOutputTypeByName(`Delete${operationName}Payload`),
       plan: ($input, $repeat) =>
         object({
           record: recordStatement(

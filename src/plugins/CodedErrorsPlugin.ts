@@ -57,7 +57,7 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                 const response = requestContext.expressv4?.res;
                 return {
                   ...result,
-                  errors: result.errors.map((error) => executionError(error, state, response)),
+                  errors: result.errors.map((error) => executionError(error, state, response, args)),
                 };
               }) as typeof config.execute,
             };

@@ -10,11 +10,12 @@
  *
  * Each takes an idempotency key, except functions tagged `@eachTime`.
  */
+import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { constant } from "postgraphile/grafast";
 import type { GraphQLInputFieldConfig } from "postgraphile/graphql";
-import { registerDeletePayload } from "../operations/deletePayload.ts";
+import { operationNameOf, registerDeletePayload } from "../operations/deletePayload.ts";
 import { functionOperation } from "../operations/functionOperation.ts";
-import type { ArgumentTransform } from "../operations/members.ts";
+import { transformOf, type ArgumentTransform } from "../operations/members.ts";
 import type { Operation } from "../operations/operation.ts";
 import { repeatMember, repeatOf } from "../operations/repeats.ts";
 import { tableOperations } from "../operations/tableOperations.ts";
@@ -147,8 +148,13 @@ function deletableTables(build: GraphileBuild.Build): AnyResource[] {
       .map((r) => camel(r.extensions?.pg?.name ?? "")),
   );
   return recordTables(build).filter(
-    (r) => r.extensions?.canDelete && !replaced.has(`delete${build.inflection.tableType(r.codec)}`),
+    (r) => r.extensions?.canDelete && !replaced.has(`delete${operationNameOf(build, r)}`),
   );
+}
+
+/** The tag @transform of a domain that is the scalar Upload. */
+function uploadKind(codec: PgCodec): string | undefined {
+  return codec.extensions?.tags?.scalar === "Upload" ? transformOf(codec) : undefined;
 }
 
 function inputFields(
@@ -156,7 +162,9 @@ function inputFields(
   operation: Operation,
 ): Record<string, GraphQLInputFieldConfig> {
   const fields: Record<string, GraphQLInputFieldConfig> = {};
-  for (const { name, type, description } of operation.members()) fields[name] = { type, description };
+  for (const { name, type, description, codec } of operation.members())
+    // The kind of a file, for whoever reads it before the operation is carried out.
+    fields[name] = { type, description, extensions: { upload: uploadKind(codec) } };
   if (!operation.eachTime)
     fields[repeatMember.name] ??= {
       type: build.graphql.GraphQLString,

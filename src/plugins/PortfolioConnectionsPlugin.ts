@@ -6,9 +6,11 @@
 import { lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
+import { connectionArgument } from "../lists/arguments.ts";
 import { conditions } from "../lists/filters.ts";
 import { portfolioSql, scope, withDeleted } from "../lists/portfolio.ts";
-import { chosenOrder, connectionArgument, pageSize, portfolioTable } from "./ListsPlugin.ts";
+import { chosenOrder, pageSize } from "../lists/page.ts";
+import { portfolioTable } from "../lists/portfolioField.ts";
 import type { AnyResource } from "./tables.ts";
 
 declare global {

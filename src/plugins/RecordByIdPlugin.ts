@@ -5,7 +5,8 @@
  */
 import { TYPES } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
-import { camel, tagTexts } from "./codecs.ts";
+import { tagTexts } from "./codecs.ts";
+import { aNoun } from "./wording.ts";
 import { recordTables } from "./tables.ts";
 
 declare global {
@@ -29,9 +30,7 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
           const fieldName = typeName[0]!.toLowerCase() + typeName.slice(1);
           const table = resource.extensions!.pg!.name!;
           const hasSlug = Boolean(resource.codec.attributes.slug);
-          const subject = camel(fieldName)
-            .replace(/([A-Z])/g, " $1")
-            .toLowerCase();
+          const subject = aNoun(typeName);
           const former = tagTexts(resource.extensions?.tags as any, "formerFinder");
           for (const name of [fieldName, ...former]) {
             if (fields[name]) continue;
@@ -41,7 +40,7 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
                 [name]: context.fieldWithHooks({ fieldName: name } as any, () => ({
                   ...(name === fieldName ? {} : { deprecationReason: `Use \`${fieldName}\`.` }),
                   type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as any,
-                  description: `One record by ${hasSlug ? "id or slug" : "id"}: ${subject}. Null when there is none or the viewer may not see it.`,
+                  description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null when there is none or the viewer may not see it.`,
                   args: {
                     id: {
                       description: hasSlug ? "The id, or a present or former slug." : "The id.",

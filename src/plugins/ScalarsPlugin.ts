@@ -4,6 +4,7 @@
  */
 import { GraphQLError, Kind, type ValueNode } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
+import { RefusedFile, UploadedFile } from "../files/uploadedFile.ts";
 import { baseCodec } from "./codecs.ts";
 
 /** `2026-11-21 12:00:00.123+00` or `2026-11-21T12:00:00.123+00:00` → `2026-11-21T12:00:00.123Z`. */
@@ -17,8 +18,9 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DECIMAL = /^[+-]?\d{1,30}(\.\d{1,20})?$/;
 
-function refuse(sentence: string): never {
-  throw new GraphQLError(sentence, { extensions: { code: "BAD_USER_INPUT" } });
+/** @param node the literal, where there is one: its place in the document leads to the member at fault */
+function refuse(sentence: string, node?: ValueNode): never {
+  throw new GraphQLError(sentence, { nodes: node, extensions: { code: "BAD_USER_INPUT" } });
 }
 
 function literal(node: ValueNode): unknown {
@@ -37,33 +39,51 @@ function literal(node: ValueNode): unknown {
 /** Parser and description of the scalars that more than text stands behind. */
 const scalars: Record<
   string,
-  { description: string; parse(value: unknown): string; serialize?(value: unknown): unknown }
+  {
+    description: string;
+    parse(value: unknown, node?: ValueNode): unknown;
+    serialize?(value: unknown): unknown;
+  }
 > = {
   DateTime: {
     description: "A point in time by RFC 3339, such as 2026-11-21T12:00:00Z; always given out in UTC.",
-    parse: (value) =>
+    parse: (value, node) =>
       typeof value === "string" && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
         ? value
-        : refuse("This is no point in time; give one by RFC 3339, such as 2026-11-21T12:00:00Z."),
+        : refuse("This is no point in time; give one by RFC 3339, such as 2026-11-21T12:00:00Z.", node),
     serialize: toRfc3339,
   },
   Date: {
     description: "A day by ISO 8601, such as 2026-11-21.",
-    parse: (value) =>
+    parse: (value, node) =>
       typeof value === "string" &&
       DATE.test(value) &&
       new Date(`${value}T00:00:00Z`).toJSON()?.startsWith(value)
         ? value
-        : refuse("This is no day; give one by ISO 8601, such as 2026-11-21."),
+        : refuse("This is no day; give one by ISO 8601, such as 2026-11-21.", node),
   },
   Decimal: {
     description:
       'An exact decimal number: given out as a string such as "425000.00", taken as a string or a number.',
-    parse: (value) => {
+    parse: (value, node) => {
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
-      return DECIMAL.test(text) ? text : refuse('This is no decimal number; give one such as "425000.00".');
+      return DECIMAL.test(text)
+        ? text
+        : refuse('This is no decimal number; give one such as "425000.00".', node);
     },
     serialize: String,
+  },
+  Upload: {
+    description:
+      "A file: a part of a GraphQL multipart request, or a data URI such as data:image/png;base64,… with an optional ;name=.",
+    parse: (value) =>
+      value instanceof UploadedFile ||
+      value instanceof RefusedFile ||
+      (typeof value === "string" && /^data:/i.test(value))
+        ? value
+        : refuse(
+            "Give a file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
+          ),
   },
 };
 
@@ -118,7 +138,7 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
                   parseValue: (value) =>
                     typeof value === "string" ? value : refuse(`${name} is given as a string.`),
                   parseLiteral: (node) =>
-                    node.kind === Kind.STRING ? node.value : refuse(`${name} is given as a string.`),
+                    node.kind === Kind.STRING ? node.value : refuse(`${name} is given as a string.`, node),
                 }),
                 `ScalarsPlugin: domain ${codec.name}`,
               );
@@ -136,7 +156,7 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
           description: own.description,
           serialize: own.serialize ?? config.serialize,
           parseValue: own.parse,
-          parseLiteral: (node) => own.parse(literal(node)),
+          parseLiteral: (node) => own.parse(literal(node), node),
         };
       },
     },

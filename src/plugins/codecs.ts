@@ -1,6 +1,9 @@
 /** What several plugins ask of PostgreSQL types: their GraphQL input type, and the names of their members. */
 import type { GraphQLInputType } from "postgraphile/graphql";
-import type { PgCodec, PgCodecAttribute } from "postgraphile/@dataplan/pg";
+import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
+import { CodedError } from "../errors.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** A domain says what its base type is; look through it. */
 export function baseCodec(codec: PgCodec): PgCodec {
@@ -32,8 +35,11 @@ export function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** A GraphQL input value with the member names of the database: those of composite types become column names. */
-export function toDatabaseNames(codec: PgCodec | undefined, value: unknown): unknown {
+/**
+ * A GraphQL input value with the member names of the database: those of composite types become column names. An id in
+ * there that is none is refused, naming its place below `at`, since PostgreSQL would not say which.
+ */
+export function toDatabaseNames(codec: PgCodec | undefined, value: unknown, at = ""): unknown {
   if (value === null || value === undefined || !codec) return value;
   const element = elementCodec(codec);
   if (element) return Array.isArray(value) ? value.map((item) => toDatabaseNames(element, item)) : value;
@@ -42,6 +48,12 @@ export function toDatabaseNames(codec: PgCodec | undefined, value: unknown): unk
   const result: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(value as Record<string, unknown>)) {
     const name = attributes[key] ? key : snake(key);
+    const type = attributes[name]?.codec;
+    if (type && baseCodec(type) === TYPES.uuid && typeof member === "string" && !UUID.test(member)) {
+      throw new CodedError("BAD_USER_INPUT", "This is no id; give the id that the API returned, a UUID.", {
+        field: [at, key].filter(Boolean).join("."),
+      });
+    }
     result[name] = toDatabaseNames(attributes[name]?.codec, member);
   }
   return result;
@@ -52,4 +64,11 @@ export function tagTexts(tags: Record<string, unknown> | undefined, name: string
   const value = tags?.[name];
   if (value === undefined || value === null) return [];
   return (Array.isArray(value) ? value : [value]).map((text) => (text === true ? "" : String(text)));
+}
+
+/** What `@arg name …` in a function's comment says of its arguments, by their names in GraphQL. */
+export function argumentDescriptions(tags: Record<string, unknown> | undefined): Map<string, string> {
+  return new Map(
+    tagTexts(tags, "arg").map((text) => [camel(text.split(/\s/, 1)[0]!), text.replace(/^\S+\s*/, "")]),
+  );
 }

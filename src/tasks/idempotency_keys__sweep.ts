@@ -4,7 +4,7 @@ import type { Task } from "graphile-worker";
 const batch = 5_000;
 
 /** Deletes the idempotency keys that are over, with the answers that were kept under them. Run twice, it finds nothing. */
-const task: Task = async (_payload, { query, abortSignal }) => {
+const task: Task = async (_payload, { query }) => {
   let deleted: number;
   do {
     const { rows } = await query<{ deleted: number }>(
@@ -12,7 +12,7 @@ const task: Task = async (_payload, { query, abortSignal }) => {
       [batch],
     );
     deleted = rows[0]!.deleted;
-  } while (deleted === batch && !abortSignal?.aborted);
+  } while (deleted === batch);
 };
 
 export default task;

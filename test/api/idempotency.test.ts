@@ -184,8 +184,9 @@ test("a process that is cut off from the database in the middle has had no effec
     await blocker.query("begin; lock table app_public.leads in access exclusive mode");
     const cutOff = world.ada.ask(createLead, variables, withKey(key));
     const killed = async () =>
+      // Not the blocker's: within a transaction, pg_stat_activity stays as it was first read.
       (
-        await blocker.query(
+        await world.owner.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
            where datname = current_database() and usename = 'plat_authenticator' and wait_event_type = 'Lock'`,
         )

@@ -23,7 +23,7 @@ const byId = (field: string, id: (world: Portfolio) => string, selection = "id")
     person.ask(`query ($id: ID!) { ${field}(id: $id) { ${selection} } }`, { id: id(world) });
 };
 
-const list = (field: string, filter = ""): Operation => {
+const listOf = (field: string, filter = ""): Operation => {
   return (_world, person) => person.ask(`{ ${field}${filter} { id } }`);
 };
 
@@ -93,8 +93,8 @@ export function operations(records: Records): Record<string, Operation> {
     "project, a public one": byId("project", (w) => w.park.id),
     "project, foreign": byId("project", (w) => w.peak.id),
     publicProject: byId("publicProject", (w) => w.park.id),
-    projects: list("projects"),
-    publicProjects: list("publicProjects"),
+    projects: listOf("projects"),
+    publicProjects: listOf("publicProjects"),
     projectsConnection: connection("projectsConnection", "ORGANIZATION_ID"),
     "project.organizations": nested("project", (w) => w.project.id, "organizations", "role"),
     "project.leads": nested("project", (w) => w.project.id, "leads"),
@@ -111,8 +111,8 @@ export function operations(records: Records): Record<string, Operation> {
     "lead of the seller": byId("lead", (w) => w.leads.sams.id),
     "lead of the member, private": byId("lead", (w) => w.leads.maxs.id),
     "lead of another member, private": byId("lead", (w) => w.leads.mias.id),
-    leads: list("leads"),
-    "leads, query": list("leads", '(filter: { query: "example.com" })'),
+    leads: listOf("leads"),
+    "leads, query": listOf("leads", '(filter: { query: "example.com" })'),
     leadsConnection: connection("leadsConnection", "PROJECT_ID"),
     "createLead, open project": lead((w) => ({ projectId: w.project.id })),
     "createLead, private project": lead((w) => ({ projectId: w.quiet.id })),

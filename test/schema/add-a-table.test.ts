@@ -14,7 +14,7 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
   const chapter = (await guideBlocks("docs/adding-a-table.md")).filter(({ language }) => language === "sql");
-  expect(chapter).toHaveLength(1);
+  if (chapter.length !== 1) throw new Error("The guide has to hold its chapter in one block.");
   const owner = new Client({ connectionString: database.ownerUrl });
   await owner.connect();
   // A migration is one transaction.
@@ -59,19 +59,16 @@ test("creates, with defaults, an enumeration, exact decimals and a slug as id of
 });
 
 test.each([
-  [{}, "name"],
-  [{ name: "x".repeat(301) }, "name"],
-  [{ name: "A", contactEmail: "not an address" }, "contactEmail"],
-  [{ name: "A", monthlyRent: -1 }, "monthlyRent"],
-  [{ name: "A", size: "HUGE" }, undefined],
-  [{ name: "A", putUpOn: "2026-02-30" }, undefined],
-  [{ name: "A", size: "LARGE" }, undefined],
-])("refuses %j with BAD_USER_INPUT", async (input, field) => {
-  const refusal = await world.owen.refused(...create(input));
-  expect(refusal.code).toBe("BAD_USER_INPUT");
-  if (field) expect([refusal.field ?? refusal.message]).toEqual([expect.stringContaining(field)]);
-  if ((input as { size?: string }).size === "LARGE")
-    expect(refusal.message).toBe("A large billboard needs its monthly rent.");
+  [{}, /"name"/],
+  [{ name: "x".repeat(301) }, /name .*Give 1 to 300 characters/],
+  [{ name: "A", contactEmail: "not an address" }, /contactEmail .*no e-mail address/],
+  [{ name: "A", monthlyRent: -1 }, /monthlyRent .*Give an amount between 0/],
+  [{ name: "A", size: "HUGE" }, /HUGE/],
+  [{ name: "A", putUpOn: "2026-02-30" }, /This is no day/],
+  [{ name: "A", size: "LARGE" }, /A large billboard needs its monthly rent/],
+])("refuses %j with BAD_USER_INPUT", async (input, said) => {
+  const { code, field, message } = await world.owen.refused(...create(input));
+  expect([code, `${field} ${message}`]).toEqual(["BAD_USER_INPUT", expect.stringMatching(said)]);
 });
 
 test("updates what is given, and refuses a lost update", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
 import { taskContext } from "../../src/jobs/context.ts";
+import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 
 export interface Outbox {
@@ -33,14 +34,23 @@ export async function createOutbox(): Promise<Outbox> {
 }
 
 /** Runs the jobs that are due, with the service's own tasks, and returns what the job runner logged. */
-export async function runJobs(connectionString: string, mail: MailProvider): Promise<string[]> {
+export async function runJobs(
+  connectionString: string,
+  mail: MailProvider,
+  fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
+): Promise<string[]> {
   const log: string[] = [];
   await runOnce({
     noHandleSignals: true,
     preset: {
       extends: [
         WorkerPreset,
-        taskContext({ mail, webUrl: "https://plat.example", operatorEmail: "operator@plat.example" }),
+        taskContext({
+          mail,
+          fileStore,
+          webUrl: "https://plat.example",
+          operatorEmail: "operator@plat.example",
+        }),
       ],
       worker: {
         connectionString,

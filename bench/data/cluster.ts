@@ -1,0 +1,58 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { authenticatorUrl } from "../../src/database/roles.ts";
+import type { TestDatabase } from "../../test/harness/database.ts";
+
+export interface BenchDatabase extends TestDatabase {
+  /** A connection of the owner's. */
+  owner: Client;
+}
+
+/** Runs the work on a migrated database of its own; nothing of it is left behind. */
+export async function withDatabase(work: (database: BenchDatabase) => Promise<void>): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), "plat-bench-"));
+  // Started by root, the database runs as another user, who has to pass through.
+  await chmod(dataDir, 0o711);
+  const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
+  const ownerUrl = postgres.connectionString;
+  try {
+    await migrate(ownerUrl, { logger: { info() {}, warn: console.warn, error: console.error } });
+    const owner = new Client({ connectionString: ownerUrl });
+    await owner.connect();
+    try {
+      await work({ ownerUrl, authenticatorUrl: authenticatorUrl(ownerUrl), owner, drop: async () => {} });
+    } finally {
+      await owner.end();
+    }
+  } finally {
+    await postgres.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** The value below which this share of the figures lies. */
+export function percentile(figures: readonly number[], share: number): number {
+  const sorted = figures.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Milliseconds of each run, after some that do not count; ends after `most` runs or `seconds`, but not before one. */
+export async function time(
+  run: () => Promise<unknown>,
+  { warm = 6, most = 60, seconds = 3 } = {},
+): Promise<number[]> {
+  const figures: number[] = [];
+  const end = performance.now() + seconds * 1000;
+  for (let n = 0; n < warm + most && (figures.length === 0 || performance.now() < end); n += 1) {
+    const start = performance.now();
+    await run();
+    const took = performance.now() - start;
+    // A slow one counts at once: it is not slow for being the first.
+    if (n >= warm || took > 500) figures.push(took);
+  }
+  return figures;
+}

@@ -1,0 +1,74 @@
+/** The type of a content, by what it is; the name and the type that the caller gave play no part. */
+import { createReadStream } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
+import { officeType } from "./officeType.ts";
+
+async function read(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
+  return buffer.subarray(0, bytesRead);
+}
+
+const startsWith = (bytes: Buffer, text: string, at = 0): boolean =>
+  bytes.subarray(at, at + text.length).equals(Buffer.from(text, "latin1"));
+
+function binaryType(head: Buffer): string | undefined {
+  if (startsWith(head, "\x89PNG\r\n\x1a\n")) return "image/png";
+  if (startsWith(head, "\xff\xd8\xff")) return "image/jpeg";
+  if (startsWith(head, "GIF87a") || startsWith(head, "GIF89a")) return "image/gif";
+  if (startsWith(head, "RIFF") && startsWith(head, "WEBP", 8)) return "image/webp";
+  if (startsWith(head, "ftyp", 4) && /avi[fs]/.test(head.toString("latin1", 8, 40))) return "image/avif";
+  if (startsWith(head, "%PDF-")) return "application/pdf";
+  return undefined;
+}
+
+// Anything but tab, line feed, form feed and carriage return.
+// oxlint-disable-next-line no-control-regex
+const controls = /[\x00-\x08\x0b\x0e-\x1f\x7f]/;
+
+/** Lines that have the same number of separators, at least one; quoted ones do not count. */
+function looksLikeCsv(text: string): boolean {
+  const lines = text
+    .replace(/"(?:[^"]|"")*"/g, "")
+    .split(/\r?\n/)
+    .slice(0, 20);
+  // The last one may have been cut.
+  const whole = (lines.length > 1 ? lines.slice(0, -1) : lines).filter((line) => line.trim() !== "");
+  return [",", ";", "\t"].some((separator) => {
+    const counts = whole.map((line) => line.split(separator).length);
+    return counts.length > 0 && counts[0]! > 1 && counts.every((count) => count === counts[0]);
+  });
+}
+
+/** Text in UTF-8 from its first to its last byte; markup, such as SVG or HTML, is none. */
+async function textType(path: string): Promise<string | undefined> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let begin = "";
+  try {
+    for await (const chunk of createReadStream(path)) {
+      const text = decoder.decode(chunk as Buffer, { stream: true });
+      if (controls.test(text)) return undefined;
+      if (begin.length < 65_536) begin += text;
+    }
+    decoder.decode();
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+  if (begin.trimStart().startsWith("<")) return undefined;
+  return looksLikeCsv(begin.slice(0, 65_536)) ? "text/csv" : "text/plain";
+}
+
+/** The type of the file at `path`; undefined when it is none that the service knows. */
+export async function contentType(path: string, size: number): Promise<string | undefined> {
+  const file = await open(path);
+  try {
+    const head = await read(file, 0, 4096);
+    const tail = size > 131_072 ? await read(file, size - 131_072, 131_072) : await read(file, 0, size);
+    const found =
+      binaryType(head) ?? (await officeType(head, tail, (position, length) => read(file, position, length)));
+    if (found !== undefined) return found;
+  } finally {
+    await file.close();
+  }
+  return textType(path);
+}

@@ -1,0 +1,32 @@
+import { extensions } from "./kinds.ts";
+
+const longest = 150;
+
+/**
+ * A name that is safe to show and to save under, whatever was sent: without folders, control characters, characters
+ * that turn the writing direction, or what file systems refuse; its end fits the type of the content.
+ */
+export function safeFileName(given: string | undefined, type: string): string {
+  const fitting = extensions[type] ?? ["bin"];
+  const base = (given ?? "")
+    .normalize("NFC")
+    .replace(/^.*[/\\]/s, "")
+    // Controls, format characters such as the right-to-left override, lone surrogates, private use.
+    .replace(/\p{C}/gu, "")
+    .replace(/[<>:"|?*%]/g, "_")
+    .replace(/\s+/g, " ")
+    .replace(/^[. ]+|[. ]+$/g, "");
+  const dot = base.lastIndexOf(".");
+  const end = dot < 0 ? "" : base.slice(dot + 1).toLowerCase();
+  const known = Object.values(extensions).some((ends) => ends.includes(end));
+  const stem = known ? base.slice(0, dot) : base;
+  const name = [...stem].slice(0, longest).join("").trim() || "file";
+  return `${name}.${fitting.includes(end) ? end : fitting[0]}`;
+}
+
+/** The type that the end of a name made by `safeFileName` stands for. */
+export function typeOfName(name: string): string {
+  const end = name.slice(name.lastIndexOf(".") + 1);
+  const found = Object.entries(extensions).find(([, ends]) => ends.includes(end));
+  return found?.[0] ?? "application/octet-stream";
+}

@@ -1,0 +1,62 @@
+/** What may be uploaded where: types by content, and how large. */
+
+const images = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/avif"];
+const texts = ["text/plain", "text/csv"];
+const office = [
+  "application/msword",
+  "application/vnd.ms-excel",
+  "application/vnd.ms-powerpoint",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+  "application/vnd.oasis.opendocument.text",
+  "application/vnd.oasis.opendocument.spreadsheet",
+  "application/vnd.oasis.opendocument.presentation",
+];
+
+/** The end of a file name for each type; the first is ours, the others fit too. */
+export const extensions: Readonly<Record<string, readonly string[]>> = {
+  "image/png": ["png"],
+  "image/jpeg": ["jpg", "jpeg", "jpe", "jfif"],
+  "image/webp": ["webp"],
+  "image/gif": ["gif"],
+  "image/avif": ["avif"],
+  "application/pdf": ["pdf"],
+  "text/plain": ["txt", "text", "md", "log"],
+  "text/csv": ["csv"],
+  "application/msword": ["doc", "dot"],
+  "application/vnd.ms-excel": ["xls", "xlt"],
+  "application/vnd.ms-powerpoint": ["ppt", "pps"],
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ["docx", "dotx"],
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ["xlsx", "xltx"],
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation": ["pptx", "ppsx"],
+  "application/vnd.oasis.opendocument.text": ["odt"],
+  "application/vnd.oasis.opendocument.spreadsheet": ["ods"],
+  "application/vnd.oasis.opendocument.presentation": ["odp"],
+};
+
+export interface FileKind {
+  /** Bytes. */
+  limit: number;
+  types: readonly string[];
+  /** For refusals. */
+  accepted: string;
+}
+
+/** By the names that the tag @transform of an upload domain has. */
+export const fileKinds = {
+  storeImage: { limit: 5_000_000, types: images, accepted: "PNG, JPEG, WebP, GIF and AVIF" },
+  storeDocument: {
+    limit: 50_000_000,
+    types: ["application/pdf", ...office, ...texts, ...images],
+    accepted: "PDF, Office, text, CSV and images (PNG, JPEG, WebP, GIF, AVIF)",
+  },
+  storeData: { limit: 50_000_000, types: texts, accepted: "text and CSV in UTF-8" },
+} as const satisfies Record<string, FileKind>;
+
+export type FileKindName = keyof typeof fileKinds;
+
+export const isFileKind = (name: unknown): name is FileKindName =>
+  typeof name === "string" && Object.hasOwn(fileKinds, name);
+
+export const isPicture = (type: string): boolean => images.includes(type);

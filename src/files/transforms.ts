@@ -1,0 +1,72 @@
+/** What becomes of an Upload on its way to SQL: a content that is stored, as {checksum, filename}. */
+import { Readable } from "node:stream";
+import { CodedError } from "../errors.ts";
+import type { ArgumentTransform } from "../operations/members.ts";
+import type { Files } from "./files.ts";
+import { tooLarge } from "./incoming.ts";
+import { fileKinds, type FileKindName } from "./kinds.ts";
+import { RefusedFile, UploadedFile } from "./uploadedFile.ts";
+
+const dataUri = /^data:[^,;]*((?:;[^,;]*)*);base64,/i;
+
+/** The bytes and the parameter `name` of a data URI. */
+function readDataUri(text: string, limit: number): { bytes: Buffer; name: string | undefined } {
+  const match = dataUri.exec(text.slice(0, 1000));
+  const base64 = match ? text.slice(match[0].length) : "";
+  if (!match || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64))
+    throw new CodedError(
+      "BAD_USER_INPUT",
+      "Give a file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
+      { field: "file" },
+    );
+  if ((base64.length * 3) / 4 > limit + 2) throw tooLarge(limit);
+  const name = /;name=([^;]*)/i.exec(match[1]!)?.[1];
+  return { bytes: Buffer.from(base64, "base64"), name: name && decode(name) };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A part is read before its field is carried out, as the kind that the operation gives to it; another kind asks again. */
+function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
+  const { limit, types, accepted } = fileKinds[kind];
+  if (size > limit) throw tooLarge(limit);
+  if (!(types as readonly string[]).includes(type))
+    throw new CodedError(
+      "UNSUPPORTED_FILE",
+      `This is, by its content, no file of an accepted type: ${accepted}.`,
+      {
+        field: "file",
+      },
+    );
+}
+
+/** The implementations of the tags that upload domains have. */
+export function uploadTransforms(files: Files): Record<FileKindName, ArgumentTransform> {
+  const take =
+    (kind: FileKindName): ArgumentTransform =>
+    async (value, { context }) => {
+      if (!context.claims.userId)
+        throw new CodedError(
+          "UNAUTHENTICATED",
+          'Sign in first: send the header "Authorization: Bearer <token>".',
+        );
+      if (value instanceof RefusedFile) throw value.reason;
+      if (value instanceof UploadedFile) {
+        checkKind(value, kind);
+        return value.toJSON();
+      }
+      const { bytes, name } = readDataUri(value as string, fileKinds[kind].limit);
+      return (await files.take(Readable.from([bytes]), kind, name)).toJSON();
+    };
+  return {
+    storeImage: take("storeImage"),
+    storeDocument: take("storeDocument"),
+    storeData: take("storeData"),
+  };
+}

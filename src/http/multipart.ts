@@ -1,0 +1,161 @@
+/** The GraphQL multipart request: its parts in order, each file handed on while it arrives. */
+import busboy from "busboy";
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { CodedError } from "../errors.ts";
+import { parseGraphQLRequest, type GraphQLRequest } from "./graphqlRequest.ts";
+
+export const multipartLimits = {
+  /** Files of one request. */
+  files: 10,
+  /** Bytes of one request. */
+  request: 100_000_000,
+  /** Bytes of the parts `operations` and `map`, each. */
+  field: 1_000_000,
+} as const;
+
+/** Stores a file, or gives what stands for one that was refused; rejects when the request cannot go on. */
+export type TakeFile = (
+  file: Readable,
+  of: { path: string; name: string | undefined; operations: GraphQLRequest },
+) => Promise<unknown>;
+
+const refuse = (message: string, field?: string) =>
+  new CodedError("BAD_USER_INPUT", message, field === undefined ? {} : { field });
+
+const cutOff = (cause?: unknown) =>
+  new CodedError("BAD_USER_INPUT", "The upload was cut off before its end; send it again.", {}, { cause });
+
+export const requestTooLarge = () =>
+  new CodedError(
+    "PAYLOAD_TOO_LARGE",
+    `The request is over ${multipartLimits.request / 1_000_000} MB or ${multipartLimits.files} files.`,
+    { limit: multipartLimits.request },
+  );
+
+/** The part `map`: which part is the file at which path of the variables. */
+function parseMap(text: string): Map<string, string[]> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw refuse("The part map has to be a JSON object.", "map");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw refuse("The part map has to be a JSON object.", "map");
+  return new Map(
+    Object.entries(value).map(([part, paths]) => {
+      const fine =
+        Array.isArray(paths) &&
+        paths.length > 0 &&
+        paths.length <= multipartLimits.files &&
+        paths.every((path) => typeof path === "string" && /^variables(\.\w+)+$/.test(path));
+      if (!fine) throw refuse("Each member of map lists paths such as variables.file.", "map");
+      return [part, paths as string[]];
+    }),
+  );
+}
+
+/** Puts the file where the variables have null for it. */
+function place(operations: GraphQLRequest, path: string, file: unknown): void {
+  const steps = path.split(".");
+  const last = steps.pop()!;
+  let at: any = operations;
+  for (const step of steps) at = Object.hasOwn(at ?? {}, step) ? at[step] : undefined;
+  if (typeof at !== "object" || at === null || !Object.hasOwn(at, last) || at[last] !== null)
+    throw refuse(`The variables need null at ${path}, where the file goes.`, "map");
+  at[last] = file;
+}
+
+/**
+ * Reads the request to its end; parts come in the order operations, map, files.
+ * @throws CodedError; what was taken by then is for the sweep
+ */
+export async function readMultipart(request: IncomingMessage, take: TakeFile): Promise<GraphQLRequest> {
+  let operations: GraphQLRequest | undefined;
+  let map: Map<string, string[]> | undefined;
+  let received = 0;
+  const files = new Map<string, Promise<unknown>>();
+  const streams = new Set<Readable>();
+  let parser: busboy.Busboy;
+  try {
+    parser = busboy({
+      headers: request.headers,
+      defParamCharset: "utf8",
+      // One more than allowed, so that the limit is told rather than the part left out.
+      limits: {
+        fields: 3,
+        fieldSize: multipartLimits.field + 1,
+        files: multipartLimits.files + 1,
+        headerPairs: 20,
+      },
+    });
+  } catch (error) {
+    throw new CodedError(
+      "BAD_USER_INPUT",
+      "The multipart request has no boundary.",
+      {},
+      { status: 400, cause: error },
+    );
+  }
+  const done = Promise.withResolvers<void>();
+  const onField = (name: string, value: string) => {
+    if (value.length > multipartLimits.field) throw requestTooLarge();
+    if (name === "operations" && !operations) operations = parseGraphQLRequest(Buffer.from(value));
+    else if (name === "map" && operations && !map) map = parseMap(value);
+    else throw refuse("Send the parts operations, map, and then the files that map names.", name);
+  };
+  const onFile = (name: string, file: Readable, given: string | undefined) => {
+    streams.add(file);
+    // Told by the parser itself when the request breaks off.
+    file.on("error", () => {});
+    const path = map?.get(name)?.[0];
+    if (!operations || path === undefined || files.has(name))
+      throw refuse("Send the parts operations, map, and then the files that map names.", name);
+    if (files.size === multipartLimits.files) throw requestTooLarge();
+    const taken = take(file, { path, name: given, operations });
+    taken.catch(done.reject);
+    files.set(name, taken);
+  };
+  const guarded =
+    <A extends unknown[]>(work: (...args: A) => void) =>
+    (...args: A) => {
+      try {
+        work(...args);
+      } catch (error) {
+        done.reject(error);
+      }
+    };
+  const onBreak = () => done.reject(cutOff());
+  const onData = guarded((chunk: Buffer) => {
+    received += chunk.length;
+    if (received > multipartLimits.request) throw requestTooLarge();
+  });
+  parser.on("field", guarded(onField));
+  parser.on(
+    "file",
+    guarded((name: string, file: Readable, { filename }: busboy.FileInfo) => onFile(name, file, filename)),
+  );
+  parser.on("error", (error) => done.reject(cutOff(error)));
+  parser.on("close", () => done.resolve());
+  request.on("data", onData).on("aborted", onBreak).on("error", onBreak);
+  try {
+    request.pipe(parser);
+    await done.promise;
+    const taken = new Map<string, unknown>();
+    for (const [name, file] of files) taken.set(name, await file);
+    if (!operations || !map) throw refuse("The request needs the parts operations and map.");
+    for (const [name, paths] of map) {
+      if (!taken.has(name)) throw refuse(`The file ${name} that map names was not sent.`, name);
+      for (const path of paths) place(operations, path, taken.get(name));
+    }
+    return operations;
+  } catch (error) {
+    request.unpipe(parser);
+    for (const stream of streams) stream.destroy(new Error("The request was refused."));
+    await Promise.allSettled(files.values());
+    throw error;
+  } finally {
+    request.off("data", onData).off("aborted", onBreak);
+  }
+}

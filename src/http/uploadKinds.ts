@@ -1,0 +1,65 @@
+/** Which variables of an operation are files, and of which kind: the schema says so where the operation uses them. */
+import {
+  getNamedType,
+  isInputObjectType,
+  Kind,
+  parse,
+  type DocumentNode,
+  type GraphQLSchema,
+  type ObjectValueNode,
+  type SelectionSetNode,
+  type VariableNode,
+} from "postgraphile/graphql";
+import { isFileKind, type FileKindName } from "../files/kinds.ts";
+import { queryLimits } from "../limits/queryLimits.ts";
+import type { GraphQLRequest } from "./graphqlRequest.ts";
+
+function* rootFields(
+  document: DocumentNode,
+  set: SelectionSetNode,
+  seen = new Set<string>(),
+): Generator<any> {
+  for (const selection of set.selections) {
+    if (selection.kind === Kind.FIELD) yield selection;
+    else if (selection.kind === Kind.INLINE_FRAGMENT)
+      yield* rootFields(document, selection.selectionSet, seen);
+    else if (!seen.has(selection.name.value)) {
+      seen.add(selection.name.value);
+      for (const definition of document.definitions)
+        if (definition.kind === Kind.FRAGMENT_DEFINITION && definition.name.value === selection.name.value)
+          yield* rootFields(document, definition.selectionSet, seen);
+    }
+  }
+}
+
+/** By path, such as `variables.input.file`. Empty for a document that does not parse, which GraphQL then refuses. */
+export function uploadKinds(schema: GraphQLSchema, request: GraphQLRequest): Map<string, FileKindName> {
+  const found = new Map<string, FileKindName>();
+  let document: DocumentNode;
+  try {
+    document = parse(request.query, { noLocation: true, maxTokens: queryLimits.tokens });
+  } catch {
+    return found;
+  }
+  const mutations = schema.getMutationType()?.getFields() ?? {};
+  for (const operation of document.definitions) {
+    if (operation.kind !== Kind.OPERATION_DEFINITION || operation.operation !== "mutation") continue;
+    if (request.operationName != null && operation.name?.value !== request.operationName) continue;
+    for (const field of rootFields(document, operation.selectionSet)) {
+      const argument = mutations[field.name.value]?.args.find(({ name }) => name === "input");
+      const value = field.arguments?.find((given: any) => given.name.value === "input")?.value as
+        VariableNode | ObjectValueNode | undefined;
+      const type = argument && getNamedType(argument.type);
+      if (!value || !isInputObjectType(type)) continue;
+      for (const member of Object.values(type.getFields())) {
+        const kind = member.extensions.upload;
+        if (!isFileKind(kind)) continue;
+        if (value.kind === Kind.VARIABLE) found.set(`variables.${value.name.value}.${member.name}`, kind);
+        if (value.kind !== Kind.OBJECT) continue;
+        const given = value.fields.find(({ name }) => name.value === member.name)?.value;
+        if (given?.kind === Kind.VARIABLE) found.set(`variables.${given.name.value}`, kind);
+      }
+    }
+  }
+  return found;
+}

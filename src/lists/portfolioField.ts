@@ -1,0 +1,94 @@
+/** The root list of a table tagged `@portfolio <permission>`, along its indexes. */
+import { lambda } from "postgraphile/grafast";
+import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
+import { tagTexts } from "../plugins/codecs.ts";
+import { nounOf } from "../plugins/wording.ts";
+import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { applyOrder } from "./arguments.ts";
+import { filterMembers, filterTypeName } from "./filters.ts";
+import { defaultOrder } from "./orders.ts";
+import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
+import { portfolioSql, type PortfolioTable } from "./portfolio.ts";
+import { orderTypeName, sortTypeName } from "./types.ts";
+
+export function portfolioTable(
+  build: GraphileBuild.Build,
+  resource: AnyResource,
+  permission: string,
+): PortfolioTable {
+  return {
+    name: tableName(resource),
+    permission,
+    columns: new Set(Object.keys(resource.codec.attributes)),
+    attributes: resource.codec.attributes,
+    members: filterMembers(build, resource.codec as PgCodec),
+    indexedOrder: defaultOrder(resource),
+    hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
+    listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
+      text.split(/[\s,]+/),
+    ),
+  };
+}
+
+export function portfolioField(
+  build: GraphileBuild.Build,
+  context: any,
+  resource: AnyResource,
+  permission: string,
+  fieldName: string,
+) {
+  const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
+  const codec = resource.codec as PgCodec;
+  const [limit] = tagTexts(resource.extensions?.tags as any, "defaultFirst");
+  const fallback = limit ? Number(limit) : 100;
+  const sortType = build.getTypeByName(sortTypeName(build, codec));
+  const table = portfolioTable(build, resource, permission);
+  const order = defaultOrder(resource);
+  return context.fieldWithHooks({ fieldName, pgFieldResource: resource }, () => ({
+    description: `Across the portfolio: ${nounOf(build.inflection.tableType(codec))} records, ${order.map((o) => `${o.column.replaceAll("_", " ")} ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
+    type: new GraphQLList(new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as any, "output") as any)),
+    args: {
+      filter: {
+        description: "Only records that match all members of the filter.",
+        type: build.getTypeByName(filterTypeName(build, codec)),
+      },
+      first: {
+        description: `How many records at most; ${fallback} where left out, ${MAX_FIRST} at most.`,
+        type: GraphQLInt,
+      },
+      offset: { description: "How many records to skip.", type: GraphQLInt },
+      orderBy: {
+        description: "The order; the default of the list where left out.",
+        type: new GraphQLList(new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as any)),
+      },
+      ...(sortType
+        ? {
+            sort: {
+              description: "The order by name; orderBy comes first where both are given.",
+              type: sortType,
+            },
+          }
+        : {}),
+    },
+    plan(_$root: unknown, fieldArgs: any) {
+      const $order = lambda(
+        [fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])],
+        ([orderBy, sort]: any) => chosenOrder(resource, orderBy, sort),
+      );
+      const $from = lambda(
+        [fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any,
+        ([filter, first, offset, chosen]: any) =>
+          portfolioSql(table, {
+            filter,
+            order: chosen,
+            first: pageSize(first, fallback),
+            offset: skip(offset),
+          }),
+      );
+      const $select = pgSelect({ resource, identifiers: [], mode: "normal" }) as any;
+      $select.from = $select.deferredSQL($from);
+      applyOrder($select, $order as any, codec);
+      return $select;
+    },
+  }));
+}

@@ -1,0 +1,172 @@
+/**
+ * Says what is made by rule and not by a comment of the database: enumerations (by their domain's comment), figures over
+ * lists, conditions on them, and operations on tables (by their table's comment). The SDL is the API's reference, so
+ * nothing in it goes without a sentence; test/schema/descriptions.test.ts holds that.
+ */
+import type { PgCodec } from "postgraphile/@dataplan/pg";
+import type {
+  GraphQLEnumValueConfigMap,
+  GraphQLFieldConfigArgumentMap,
+  GraphQLObjectType,
+} from "postgraphile/graphql";
+import { argumentDescriptions, camel, snake } from "./codecs.ts";
+import { recordTables, type AnyResource } from "./tables.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      DescriptionsPlugin: true;
+    }
+  }
+}
+
+const figures: Record<string, string> = {
+  Sum: "Sums",
+  DistinctCount: "Numbers of different values",
+  Min: "Lowest values",
+  Max: "Highest values",
+  Average: "Averages",
+  StddevSample: "Standard deviations of a sample",
+  StddevPopulation: "Standard deviations",
+  VarianceSample: "Variances of a sample",
+  VariancePopulation: "Variances",
+};
+const figureNames = Object.keys(figures).join("|");
+
+const aggregatesName = new RegExp(`^(\\w+?)(${figureNames})?Aggregates$`);
+
+const connectionFigures: Record<string, string> = {
+  aggregates: "Sums, averages, extremes and counts over all that match, whatever the page.",
+  groupedAggregates: "The same figures, group by group.",
+};
+
+const comparisons: Record<string, string> = {
+  equalTo: "Exactly this.",
+  notEqualTo: "Anything but this.",
+  greaterThan: "More than this.",
+  greaterThanOrEqualTo: "This or more.",
+  lessThan: "Less than this.",
+  lessThanOrEqualTo: "This or less.",
+};
+
+/** Types that hold figures or conditions on them, by their names. */
+function describeType(name: string): string | undefined {
+  const having = new RegExp(`^(\\w+)Having(${figureNames})Input$`).exec(name);
+  if (having)
+    return `Conditions on ${figures[having[2]!]!.toLowerCase()} within a group of ${having[1]} records.`;
+  const aggregates = aggregatesName.exec(name);
+  if (aggregates)
+    return `${aggregates[2] ? figures[aggregates[2]] : "Figures"} over ${aggregates[1]} records that match.`;
+  if (/^Having\w+Filter$/.test(name)) return "What a figure of a group has to be.";
+  return undefined;
+}
+
+/** Members of conditions on groups. */
+function describeCondition(
+  typeName: string,
+  fieldName: string,
+  columns: PgCodec | undefined,
+): string | undefined {
+  if (/^Having\w+Filter$/.test(typeName)) return comparisons[fieldName];
+  if (!/Having\w*Input$/.test(typeName)) return undefined;
+  if (fieldName === "AND") return "All of these conditions.";
+  if (fieldName === "OR") return "At least one of these conditions.";
+  const figure = figures[fieldName[0]!.toUpperCase() + fieldName.slice(1)];
+  if (figure) return `Conditions on ${figure.toLowerCase()}.`;
+  const column = snake(fieldName);
+  return columns?.attributes?.[column]?.description ?? columns?.description;
+}
+
+/** The comment of the domain behind an enumeration, or of its table where no column or argument uses the domain. */
+function describeEnum(build: GraphileBuild.Build, name: string): string | undefined {
+  const domain = [...build.allPgCodecs].find(
+    (codec) =>
+      codec.extensions?.tags?.enum !== undefined &&
+      build.getGraphQLTypeNameByPgCodec(codec, "output") === name,
+  );
+  if (domain) return domain.description;
+  const table = (Object.values(build.pgResources) as AnyResource[]).find(
+    ({ extensions }) => extensions?.tags?.enumName === name,
+  );
+  return table?.codec.description;
+}
+
+const tableCodec = (build: GraphileBuild.Build, typeName: string): PgCodec | undefined =>
+  recordTables(build).find(({ codec }) => build.inflection.tableType(codec) === typeName)?.codec;
+
+/** `UPDATED_AT_TRUNCATED_TO_DAY` by the column's comment. */
+function describeGrouping(codec: PgCodec | undefined, value: string): string {
+  const [constant, unit] = value.split("_TRUNCATED_TO_");
+  const column = constant!.toLowerCase();
+  const what = codec?.attributes?.[column]?.description ?? `${column.replaceAll("_", " ")}.`;
+  return unit ? `By ${unit.toLowerCase()}: ${what}` : `By each value: ${what}`;
+}
+
+/** The tags of the function behind a field: `@arg city …` in its comment describes an argument, as in operations. */
+function functionTags(
+  build: GraphileBuild.Build,
+  Self: GraphQLObjectType,
+  fieldName: string,
+): Record<string, unknown> | undefined {
+  const scope = build.scopeByType.get(Self) as { pgCodec?: PgCodec } | undefined;
+  const table = scope?.pgCodec?.extensions?.pg?.name;
+  const name = table === undefined ? fieldName : camel(`${table}_${snake(fieldName)}`);
+  return (Object.values(build.pgResources) as AnyResource[]).find(
+    ({ parameters, extensions }) => parameters && camel(extensions?.pg?.name ?? "") === name,
+  )?.extensions?.tags as Record<string, unknown> | undefined;
+}
+
+export const DescriptionsPlugin: GraphileConfig.Plugin = {
+  name: "DescriptionsPlugin",
+  version: "1.0.0",
+  // Its sentences come before the ones that are made of a field's name.
+  before: ["OutputShapesPlugin"],
+  schema: {
+    hooks: {
+      GraphQLEnumType(config, build) {
+        return config.description ? config : { ...config, description: describeEnum(build, config.name) };
+      },
+      GraphQLEnumType_values(values, build, { Self }) {
+        const typeName = /^(\w+)GroupBy$/.exec(Self.name)?.[1];
+        if (typeName === undefined) return values;
+        const codec = tableCodec(build, build.inflection.singularize(typeName));
+        const described: GraphQLEnumValueConfigMap = {};
+        for (const [name, value] of Object.entries(values))
+          described[name] = { ...value, description: value.description ?? describeGrouping(codec, name) };
+        return described;
+      },
+      GraphQLObjectType_fields_field_args(args, build, { Self, scope }) {
+        const told = argumentDescriptions(functionTags(build, Self, scope.fieldName));
+        const described: GraphQLFieldConfigArgumentMap = {};
+        for (const [name, arg] of Object.entries(args))
+          described[name] = { ...arg, description: arg.description ?? told.get(name) };
+        return described;
+      },
+      GraphQLObjectType_fields_field(field, build, { Self, scope }) {
+        const stock = / ?across the matching connection/i.test(field.description ?? "");
+        if (stock && connectionFigures[scope.fieldName] && /Connection$/.test(Self.name))
+          return { ...field, description: connectionFigures[scope.fieldName] };
+        const [, typeName, figure] = stock ? (aggregatesName.exec(Self.name) ?? []) : [];
+        if (typeName === undefined) return field;
+        const codec = figure ? tableCodec(build, typeName) : undefined;
+        const column = codec?.attributes?.[snake(scope.fieldName)]?.description;
+        const which = figures[figure ?? scope.fieldName[0]!.toUpperCase() + scope.fieldName.slice(1)];
+        return { ...field, description: column ? `${which} of: ${column}` : `${which} over all that match.` };
+      },
+      GraphQLObjectType(config) {
+        return config.description ? config : { ...config, description: describeType(config.name) };
+      },
+      GraphQLInputObjectType(config, _build, { scope }) {
+        const stock = config.description?.startsWith("An input for mutations affecting");
+        if (config.description && !stock) return config;
+        return { ...config, description: scope.pgCodec?.description ?? describeType(config.name) };
+      },
+      GraphQLInputObjectType_fields_field(field, build, { Self, scope }) {
+        if (field.description) return field;
+        const typeName = /^(\w+)Having\w*Input$/.exec(Self.name)?.[1];
+        const codec = typeName === undefined ? undefined : tableCodec(build, typeName);
+        return { ...field, description: describeCondition(Self.name, scope.fieldName, codec) };
+      },
+    },
+  },
+};

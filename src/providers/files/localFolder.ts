@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { constants, copyFile, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { FileStore } from "./store.ts";
+
+/**
+ * The embedded default: each content is a file below the folder, named by its key, readable for the service's own user
+ * only; files appear complete or not at all.
+ * @param folder made when it is missing.
+ */
+export function createLocalFolder(folder: string): FileStore {
+  /** Spread over 256 folders, since keys begin with a SHA-256. */
+  const pathOf = (key: string): string => {
+    if (!/^[a-z0-9]{3,}(\.[a-z0-9]+)*$/.test(key)) throw new Error("This is no key of a content.");
+    return join(folder, key.slice(0, 2), key.slice(2));
+  };
+  return {
+    async put(key, content) {
+      const path = pathOf(key);
+      const unfinished = `${path}.${randomBytes(6).toString("hex")}.part`;
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      try {
+        // A file is copied by the system, without passing through our memory.
+        if (content instanceof Readable)
+          await pipeline(content, createWriteStream(unfinished, { flags: "wx", mode: 0o600 }));
+        else await copyFile(content.path, unfinished, constants.COPYFILE_EXCL);
+        await settle(unfinished);
+        await rename(unfinished, path);
+      } catch (error) {
+        await rm(unfinished, { force: true });
+        throw error;
+      }
+    },
+    async get(key, range) {
+      const file = await open(pathOf(key)).catch(ignoreMissing);
+      return file?.createReadStream(range);
+    },
+    async size(key) {
+      return (await stat(pathOf(key)).catch(ignoreMissing))?.size;
+    },
+    async delete(keys) {
+      for (const key of keys) await rm(pathOf(key), { force: true });
+    },
+    async close() {},
+  };
+}
+
+/** Makes the file last through a power cut, and the service's own. */
+async function settle(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.chmod(0o600);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+}

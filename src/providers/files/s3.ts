@@ -1,0 +1,81 @@
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
+import { DeleteObjectsCommand, GetObjectCommand, HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { Upload } from "@aws-sdk/lib-storage";
+import { FileStoreFailed, type FileStore } from "./store.ts";
+
+export interface S3Options {
+  bucket: string;
+  region: string;
+  /** Address of a store other than the well-known one; objects are then addressed by path. */
+  endpoint?: string | undefined;
+  /** Without them the client looks where its kind usually does: environment, profile, machine role. */
+  credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
+}
+
+/** Bytes of one part of an upload, which is what one upload takes of memory: one part is under way at a time. */
+const partSize = 5 * 1024 * 1024;
+
+function unlessMissing(refuse: (error: unknown) => never) {
+  return (error: Error): undefined =>
+    error.name === "NoSuchKey" || error.name === "NotFound" ? undefined : refuse(error);
+}
+
+function failed(what: string): (error: unknown) => never {
+  return (error) => {
+    throw new FileStoreFailed(`The file store could not ${what}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  };
+}
+
+/** Keeps contents in any store that speaks the S3 protocol. */
+export function createS3({ bucket, region, endpoint, credentials }: S3Options): FileStore {
+  const client = new S3Client({
+    region,
+    ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
+    ...(credentials ? { credentials } : {}),
+    // Stores of other makers know no newer checksums; the content's own SHA-256 is in the database.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+  });
+  return {
+    async put(key, content, { type }) {
+      let broken: Error | undefined;
+      const body = content instanceof Readable ? content : createReadStream(content.path);
+      body.once("error", (error: Error) => (broken = error));
+      const upload = new Upload({
+        client,
+        params: { Bucket: bucket, Key: key, Body: body, ContentType: type },
+        partSize,
+        queueSize: 1,
+      });
+      await upload.done().catch((error: unknown) => {
+        // A source that breaks off is no failure of the store.
+        throw broken ?? failed("take a content")(error);
+      });
+    },
+    async get(key, range) {
+      const bytes = range && `bytes=${range.start}-${range.end}`;
+      const command = new GetObjectCommand({ Bucket: bucket, Key: key, Range: bytes });
+      const answer = await client.send(command).catch(unlessMissing(failed("give a content")));
+      return answer?.Body as Readable | undefined;
+    },
+    async size(key) {
+      const command = new HeadObjectCommand({ Bucket: bucket, Key: key });
+      return (await client.send(command).catch(unlessMissing(failed("find a content"))))?.ContentLength;
+    },
+    async delete(keys) {
+      if (keys.length === 0) return;
+      const Delete = { Objects: keys.map((Key) => ({ Key })), Quiet: true };
+      const answer = await client
+        .send(new DeleteObjectsCommand({ Bucket: bucket, Delete }))
+        .catch(failed("delete contents"));
+      const [error] = (answer.Errors ?? []).filter(({ Code }) => Code !== "NoSuchKey");
+      if (error) throw new FileStoreFailed(`The file store could not delete a content: ${error.Message}`);
+    },
+    async close() {
+      client.destroy();
+    },
+  };
+}

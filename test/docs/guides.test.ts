@@ -1,0 +1,130 @@
+/** The guides say what the code and the migrations do. */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { buildSchema, parse, validate } from "postgraphile/graphql";
+import { guides, repository } from "../../src/docs/generated.ts";
+import { errorCodes } from "../../src/errors.ts";
+import { explorerQuery } from "../../src/http/explorerExamples.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { guideBlocks } from "../harness/guide.ts";
+
+let database: TestDatabase;
+let owner: Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+});
+
+afterAll(async () => {
+  await owner?.end();
+  await database?.drop();
+});
+
+const read = (file: string) => readFile(join(repository, file), "utf8");
+
+test("generated parts are what the database says", async () => {
+  for (const [file, { is, shall }] of await guides(owner)) expect([file, is]).toEqual([file, shall]);
+});
+
+test("the guide of states tells steps by hand from those of the service", async () => {
+  const states = await read("docs/states.md");
+  expect(states).toMatch(/^\| NEW +\| .*CONTACTED.* \| CONVERTED +\|$/m);
+});
+
+test("codes of errors are the same in the code, in the database and in the guide", async () => {
+  const { rows } = await owner.query<{ code: string; description: string }>(
+    "select code, description from app_private.error_codes",
+  );
+  const inDatabase = Object.fromEntries(rows.map(({ code, description }) => [code, description]));
+  const inCode = Object.fromEntries(
+    Object.entries(errorCodes).map(([code, { description }]) => [code, description]),
+  );
+  const inGuide = Object.fromEntries(
+    [...(await read("docs/errors.md")).matchAll(/^\| `([A-Z_]+)` +\| \d{3} +\| (.*?) +\|$/gm)].map(
+      ([, code, description]) => [code, description],
+    ),
+  );
+  expect(inDatabase).toEqual(inCode);
+  expect(inGuide).toEqual(inCode);
+});
+
+test("SQL refuses with codes of the registry only", async () => {
+  const { rows } = await owner.query<{ name: string; code: string }>(
+    `select p.oid::regproc::text as name, m[1] as code
+     from pg_proc p join pg_namespace n on n.oid = p.pronamespace, regexp_matches(p.prosrc, 'app_hidden\\.fail\\(\\s*''([^'']*)''', 'g') m
+     where n.nspname like 'app\\_%'`,
+  );
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.filter(({ code }) => !Object.hasOwn(errorCodes, code))).toEqual([]);
+});
+
+test("the guide of comments lists the tags that the schema uses, and no others", async () => {
+  const { rows } = await owner.query<{ tag: string }>(
+    `select distinct m[1] as tag from pg_description d, regexp_matches(d.description, '(?:^|\\n|\\|)@([a-zA-Z]+)', 'g') m
+     where d.description like '%@%'`,
+  );
+  const used = new Set(rows.map(({ tag }) => tag));
+  const documented = new Set(
+    [...(await read("docs/comments.md")).matchAll(/(?:`|\|)@([a-zA-Z]+)/g)].map(([, tag]) => tag!),
+  );
+  expect([...used].filter((tag) => !documented.has(tag))).toEqual([]);
+  const plugins = await sources(["src/plugins", "src/operations", "src/lists"]);
+  expect([...documented].filter((tag) => !used.has(tag) && !plugins.includes(tag))).toEqual([]);
+});
+
+async function sources(folders: string[]): Promise<string> {
+  let text = "";
+  for (const folder of folders)
+    for (const file of await readdir(join(repository, folder)))
+      if (file.endsWith(".ts")) text += await read(join(folder, file));
+  return text;
+}
+
+test("the README's SQL runs, and does what it says", async () => {
+  const blocks = (await guideBlocks("README.md")).filter(({ language }) => language === "sql");
+  expect(blocks.length).toBeGreaterThan(1);
+  for (const { text } of blocks) await owner.query(`begin; ${text}; rollback`);
+  const [, enumeration] = /`(select app_private\.add_enum_values[^`]*)`/.exec(await read("README.md"))!;
+  await owner.query(`begin; ${enumeration}`);
+  expect((await owner.query("select 'FAX'::app_public.lead_origin as value")).rows).toEqual([
+    { value: "FAX" },
+  ]);
+  await owner.query("rollback");
+});
+
+test("the folders on the README's map exist, and its links lead somewhere", async () => {
+  const readme = await read("README.md");
+  const map = readme.slice(readme.indexOf("## The map"), readme.indexOf("## How to add"));
+  const paths = [
+    ...map.matchAll(/`((?:(?:src|migrations)\/[\w/.-]+)|test|bench|docs|schema\.graphql)`/g),
+  ].map(([, path]) => path!);
+  const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, path]) => path!);
+  for (const path of [...paths, ...links])
+    expect([path, await readdir(join(repository, path)).catch((error) => error.code)]).not.toEqual([
+      path,
+      "ENOENT",
+    ]);
+  const folders = (await readdir(join(repository, "src"), { withFileTypes: true })).filter((entry) =>
+    entry.isDirectory(),
+  );
+  expect(
+    folders
+      .map(({ name }) => `src/${name}`)
+      .filter((name) => !map.includes(`\`${name}\``) && name !== "src/jobs"),
+  ).toEqual([]);
+});
+
+test("the commands that the guides name exist", async () => {
+  const { scripts } = JSON.parse(await read("package.json"));
+  for (const file of ["README.md", "docs/adding-a-table.md", "docs/errors.md"])
+    for (const [, name] of (await read(file)).matchAll(/npm run ([\w:]+)/g))
+      expect(Object.keys(scripts)).toContain(name);
+});
+
+test("the explorer's examples are operations of the schema", async () => {
+  expect(validate(buildSchema(await read("schema.graphql")), parse(explorerQuery))).toEqual([]);
+});

@@ -1,0 +1,123 @@
+import { deflateSync, crc32 } from "node:zlib";
+import { request, type RequestOptions } from "node:https";
+import sharp from "sharp";
+import type { Answer, Api, Person } from "./api.ts";
+
+export interface FilePart {
+  bytes: Buffer;
+  name?: string;
+  /** What the client claims it is. */
+  type?: string;
+}
+
+export interface UploadOptions {
+  headers?: Record<string, string>;
+  /** Sends only so many bytes of the body, announces all of them, and hangs up. */
+  cutOffAfter?: number;
+}
+
+/** The body of a GraphQL multipart request: `files` by path, such as `variables.input.file`. */
+export async function multipartBody(
+  query: string,
+  variables: Record<string, unknown>,
+  files: Record<string, FilePart>,
+): Promise<{ body: Buffer; type: string }> {
+  const form = new FormData();
+  form.append("operations", JSON.stringify({ query, variables }));
+  const paths = Object.keys(files);
+  form.append("map", JSON.stringify(Object.fromEntries(paths.map((path, i) => [String(i), [path]]))));
+  for (const [i, path] of paths.entries()) {
+    const { bytes, name = "file.bin", type = "application/octet-stream" } = files[path]!;
+    form.append(String(i), new Blob([new Uint8Array(bytes)], { type }), name);
+  }
+  const encoded = new Response(form);
+  return { type: encoded.headers.get("content-type")!, body: Buffer.from(await encoded.arrayBuffer()) };
+}
+
+/** Sends raw bytes to the endpoint; an answer without a body stands for a connection that ended without one. */
+export function sendRaw(
+  api: Pick<Api, "url">,
+  person: Person,
+  { body, type }: { body: Buffer; type: string },
+  { headers = { "graphql-preflight": "1" }, cutOffAfter }: UploadOptions = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options: RequestOptions = {
+      method: "POST",
+      rejectUnauthorized: false,
+      headers: {
+        ...headers,
+        "content-type": type,
+        "content-length": body.length,
+        ...(person.token ? { authorization: `Bearer ${person.token}` } : {}),
+      },
+    };
+    const outgoing = request(api.url, options, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk) => (text += chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const { data, errors } = JSON.parse(text);
+        resolve({ status: response.statusCode!, headers: response.headers, data, errors });
+      });
+    });
+    outgoing.on("error", reject);
+    if (cutOffAfter === undefined) outgoing.end(body);
+    else outgoing.write(body.subarray(0, cutOffAfter), () => outgoing.destroy(new Error("cut off")));
+  });
+}
+
+/** Uploads files with a mutation. */
+export async function upload(
+  api: Pick<Api, "url">,
+  person: Person,
+  query: string,
+  variables: Record<string, unknown>,
+  files: Record<string, FilePart>,
+  options?: UploadOptions,
+): Promise<Answer> {
+  return sendRaw(api, person, await multipartBody(query, variables, files), options);
+}
+
+/** A picture of one colour. */
+export const picture = (
+  format: "png" | "jpeg" | "webp" | "gif" | "avif" = "png",
+  width = 60,
+  height = 40,
+): Promise<Buffer> =>
+  sharp({ create: { width, height, channels: 3, background: { r: 200, g: 120, b: 40 } } })
+    .toFormat(format)
+    .toBuffer();
+
+function pngChunk(type: string, data: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length);
+  const content = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const check = Buffer.alloc(4);
+  check.writeUInt32BE(crc32(content));
+  return Buffer.concat([length, content, check]);
+}
+
+/** A small PNG that unfolds to `side` × `side` black and white pixels. */
+export function pixelBomb(side: number): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(side, 0);
+  header.writeUInt32BE(side, 4);
+  header[8] = 1;
+  const rows = Buffer.alloc(Math.ceil(side / 8 + 1) * side);
+  return Buffer.concat([
+    Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
+    pngChunk("IHDR", header),
+    pngChunk("IDAT", deflateSync(rows, { level: 9 })),
+    pngChunk("IEND", Buffer.alloc(0)),
+  ]);
+}
+
+/** As large as asked for: a PNG with padding that decoders skip. */
+export async function paddedPng(size: number): Promise<Buffer> {
+  const png = await picture();
+  const end = png.subarray(-12);
+  const padding = Buffer.alloc(size - png.length - 12);
+  return Buffer.concat([png.subarray(0, -12), pngChunk("pADd", padding), end]);
+}

@@ -1,0 +1,159 @@
+/** The demo organization: loaded into an empty database only, whole, by its own rules, without mail. */
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { demoUser, loadDemo } from "../../src/demo/index.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { startApi } from "../harness/api.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+/** One with the demo, for all who only look. */
+let demo: TestDatabase;
+const databases: TestDatabase[] = [];
+
+async function testDatabase(from?: "empty"): Promise<TestDatabase> {
+  const database = await createTestDatabase(from);
+  databases.push(database);
+  return database;
+}
+
+beforeAll(async () => {
+  demo = await createTestDatabase();
+  await loadDemo(demo.ownerUrl);
+});
+
+afterAll(() => demo?.drop());
+
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.drop();
+});
+
+async function query<R extends object>(url: string, sql: string): Promise<R[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as R[];
+  } finally {
+    await client.end();
+  }
+}
+
+test("is loaded once, also when two processes start at the same moment", async () => {
+  const { ownerUrl } = await testDatabase();
+  expect((await Promise.all([loadDemo(ownerUrl), loadDemo(ownerUrl)])).sort()).toEqual(["loaded", "present"]);
+  expect(await query(ownerUrl, "select name from app_public.organizations order by name")).toEqual([
+    { name: "Larkfield Homes" },
+    { name: "Quayside Sales" },
+  ]);
+});
+
+test("is not loaded into a database that somebody uses", async () => {
+  const { ownerUrl } = await testDatabase();
+  await query(ownerUrl, "insert into app_public.users (first_name) values ('Ada')");
+  expect(await loadDemo(ownerUrl)).toBe("absent");
+  expect(await query(ownerUrl, "select from app_public.organizations")).toEqual([]);
+});
+
+test("has leads in every status, with dates of the past in their order, and the steps in their history", async () => {
+  const { ownerUrl } = demo;
+  const statuses = await query(
+    ownerUrl,
+    "select v.value from app_public.lead_status_values v where not exists (select from app_public.leads l where l.status = v.value)",
+  );
+  expect(statuses).toEqual([]);
+  expect(
+    await query(
+      ownerUrl,
+      `select name from app_public.leads where first_response_at not between registered_at and now()
+         or last_interaction_at not between registered_at and now() or (status = 'LOST') <> (lost_at is not null and fallout_reason_id is not null)`,
+    ),
+  ).toEqual([]);
+  const [span] = await query<{ days: number }>(
+    ownerUrl,
+    "select extract(day from max(registered_at) - min(registered_at))::int as days from app_public.leads",
+  );
+  expect(span!.days).toBeGreaterThan(90);
+  const skipped = await query(
+    ownerUrl,
+    `select e.changes -> 'status' as step from app_public.events e where e.subject_type = 'lead' and e.changes ? 'status'
+       and not exists (select from app_hidden.transitions t where t.subject = 'lead'
+         and t.from_state = e.changes -> 'status' ->> 0 and t.to_state = e.changes -> 'status' ->> 1)`,
+  );
+  expect(skipped).toEqual([]);
+});
+
+test("sends no mail", async () => {
+  expect(await query(demo.ownerUrl, "select task_identifier from graphile_worker.jobs")).toEqual([]);
+});
+
+test("is the same each time", async () => {
+  const contents = ({ ownerUrl }: TestDatabase) =>
+    query(
+      ownerUrl,
+      `select l.name, l.email, l.phone, l.status, l.source, l.tags, (now() - l.registered_at) < interval '1 day' as fresh, p.title
+       from app_public.leads l join app_public.projects p on p.id = l.project_id order by l.email`,
+    );
+  const again = await testDatabase();
+  await loadDemo(again.ownerUrl);
+  expect(await contents(again)).toEqual(await contents(demo));
+});
+
+test("an owner of the database who is no superuser loads it too", async () => {
+  const { ownerUrl } = await testDatabase("empty");
+  const name = new URL(ownerUrl).pathname.slice(1);
+  const owner = new URL(ownerUrl);
+  owner.username = `owner_${name}`;
+  owner.password = "a-password-of-the-tests";
+  await query(
+    ownerUrl,
+    `create role ${owner.username} login createrole password '${owner.password}';
+     alter database ${name} owner to ${owner.username}; grant plat_user, plat_anonymous, plat_worker, plat_authenticator to ${owner.username} with admin true, inherit false, set false`,
+  );
+  try {
+    await query(
+      ownerUrl,
+      "create extension pg_trgm; create extension unaccent; create extension pgcrypto; create extension btree_gist",
+    );
+    await migrate(owner.href, { authenticatorUrl: demo.authenticatorUrl });
+    expect(await loadDemo(owner.href)).toBe("loaded");
+    const [can] = await query<{ yes: boolean }>(owner.href, "select pg_has_role('plat_user', 'set') as yes");
+    expect(can!.yes).toBe(false);
+  } finally {
+    for (const database of databases.splice(0)) await database.drop();
+    const cluster = new URL(ownerUrl);
+    cluster.pathname = "/postgres";
+    await query(cluster.href, `drop owned by ${owner.username}`);
+    await query(cluster.href, `drop role ${owner.username}`);
+  }
+});
+
+test("its people see what their roles let them see", async () => {
+  const api = await startApi(demo);
+  try {
+    const signIn = async (username: string) => {
+      const { login } = await api.anonymous.get(
+        "mutation ($input: LoginInput!) { login(input: $input) { token } }",
+        { input: { username, password: demoUser.password } },
+      );
+      return api.person(login.token);
+    };
+    const look = `{ viewer { fullName } projects(first: 10) { title } leadsConnection { totalCount } publicProjects { title } }`;
+    const dana = await (await signIn(demoUser.email)).get(look);
+    expect(dana.viewer.fullName).toBe("Dana Reyes");
+    expect(dana.projects.map((p: { title: string }) => p.title).sort()).toEqual([
+      "Larkfield Gardens",
+      "Mill Creek Towns",
+      "The Foundry Lofts",
+    ]);
+    expect(dana.leadsConnection.totalCount).toBeGreaterThanOrEqual(40);
+    const sofia = await (await signIn("sofia")).get(look);
+    expect(sofia.projects).toEqual([{ title: "Larkfield Gardens" }]);
+    expect(sofia.leadsConnection.totalCount).toBe(3);
+    const visitor = await api.anonymous.get("{ publicProjects { title } }");
+    expect(visitor.publicProjects.map((p: { title: string }) => p.title).sort()).toEqual([
+      "Larkfield Gardens",
+      "Mill Creek Towns",
+    ]);
+  } finally {
+    await api.stop();
+  }
+});

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Client, Pool } from "pg";
+import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createPeople, type People } from "../harness/people.ts";
+
+let database: TestDatabase;
+let people: People;
+let ada: string;
+/** Organizations with a project each. */
+const homes: { organization: string; project: string }[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  people = createPeople(database.ownerUrl);
+  ada = await people.person("Ada");
+  for (const name of ["North", "South", "West"]) {
+    const organization = await people.organization(name, { [ada]: "OWNER" });
+    const { rows } = await people.owner.query<{ id: string }>(
+      "insert into app_public.projects (organization_id, title, status) values ($1, $2, 'SELLING') returning id",
+      [organization, `${name} View`],
+    );
+    homes.push({ organization, project: rows[0]!.id });
+  }
+});
+
+afterAll(async () => {
+  await people.end();
+  await database.drop();
+});
+
+const insertLeads =
+  "insert into app_public.leads (project_id, name) select $1, 'Lead ' || n from generate_series(1, $2::int) n";
+
+async function connect(): Promise<Client> {
+  const client = new Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  return client;
+}
+
+async function sequences(organization: string, after = "0"): Promise<number[]> {
+  const { rows } = await people.owner.query<{ sequence: string }>(
+    "select sequence from app_public.events where organization_id = $1 and sequence > $2 order by sequence",
+    [organization, after],
+  );
+  return rows.map(({ sequence }) => Number(sequence));
+}
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1);
+
+describe("a statement that changes many rows", () => {
+  /** The statements, those inside of triggers and functions included, that touch the events while the rows go in. */
+  async function eventStatements(rows: number): Promise<number> {
+    const client = await connect();
+    let count = 0;
+    client.on("notice", ({ message }) => {
+      if (/Query Text:.*event/s.test(message?.split(/\n\w[^\n]*\(cost=/, 1)[0] ?? "")) count += 1;
+    });
+    try {
+      await client.query(
+        `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+         set auto_explain.log_level = notice; set client_min_messages = notice`,
+      );
+      await client.query(insertLeads, [homes[0]!.project, rows]);
+    } finally {
+      await client.end();
+    }
+    return count;
+  }
+
+  test("writes and numbers its events in as many statements as one of a single row", async () => {
+    const one = await eventStatements(1);
+    expect(one).toBeGreaterThan(0);
+    expect(await eventStatements(1000)).toBe(one);
+    expect(one).toBeLessThanOrEqual(20);
+  });
+
+  test("gives each row its event with its own record", async () => {
+    const { rows } = await people.owner.query(
+      `select count(*)::int as events, count(distinct e.subject_id)::int as subjects from app_public.events e
+       join app_public.leads l on l.id = e.subject_id and l.name = e.data ->> 'name' where e.name = 'lead.created'`,
+    );
+    expect(rows).toEqual([{ events: 1001, subjects: 1001 }]);
+  });
+});
+
+describe("the sequence of an organization", () => {
+  test("has no gap at any time, while 50 writers commit and roll back and a reader follows", async () => {
+    const before = await Promise.all(homes.map(({ organization }) => sequences(organization)));
+    const last = before.map((list) => list.length);
+    before.forEach((list) => expect(list).toEqual(upTo(list.length)));
+    let writing = true;
+    let committed = 0;
+
+    async function writer(n: number): Promise<void> {
+      const client = await connect();
+      try {
+        for (let round = 0; round < 6; round += 1) {
+          const first = (n + round) % 3;
+          await client.query("begin");
+          await client.query(insertLeads, [homes[first]!.project, 1 + (n % 3)]);
+          // Half of them write to a second organization, in whatever order.
+          const second = n % 2 === 0 ? (first + 1 + (n % 4 === 0 ? 1 : 0)) % 3 : null;
+          if (second !== null) await client.query(insertLeads, [homes[second]!.project, 1]);
+          const keeps = (n + round) % 4 !== 0;
+          await client.query(keeps ? "commit" : "rollback");
+          if (keeps) committed += 1 + (n % 3) + (second === null ? 0 : 1);
+        }
+      } finally {
+        await client.end();
+      }
+    }
+
+    let polls = 0;
+    async function reader(): Promise<void> {
+      for (let final = false; ; final = !writing) {
+        for (const [i, { organization }] of homes.entries()) {
+          const seen = await sequences(organization, String(last[i]));
+          // Whatever is there follows what was there, so no event can turn up behind the reader.
+          expect(seen).toEqual(seen.map((_, n) => last[i]! + n + 1));
+          last[i]! += seen.length;
+        }
+        polls += 1;
+        if (final) return;
+      }
+    }
+
+    const reading = reader();
+    await Promise.all(upTo(50).map(writer)).finally(() => (writing = false));
+    await reading;
+    expect(polls).toBeGreaterThan(2);
+    expect(last.reduce((a, b) => a + b) - before.flat().length).toBe(committed);
+  }, 60_000);
+
+  test("makes no deadlock of two transactions that write to two organizations in opposite order", async () => {
+    const [a, b] = [await connect(), await connect()];
+    const [north, south] = homes as [(typeof homes)[0], (typeof homes)[0]];
+    try {
+      for (let round = 0; round < 10; round += 1) {
+        await Promise.all([a.query("begin"), b.query("begin")]);
+        await Promise.all([
+          a.query(insertLeads, [north.project, 1]),
+          b.query(insertLeads, [south.project, 1]),
+        ]);
+        await Promise.all([
+          a.query(insertLeads, [south.project, 1]),
+          b.query(insertLeads, [north.project, 1]),
+        ]);
+        await expect(Promise.all([a.query("commit"), b.query("commit")])).resolves.toHaveLength(2);
+      }
+    } finally {
+      await Promise.all([a.end(), b.end()]);
+    }
+    for (const { organization } of [north, south]) {
+      const list = await sequences(organization);
+      expect(list).toEqual(upTo(list.length));
+    }
+  });
+
+  test("is given in the transaction of one statement and its settings, too", async () => {
+    const pool = new Pool({ connectionString: database.authenticatorUrl, max: 1 });
+    const withPgClient = makeFusedAdaptor().createWithPgClient({ pool });
+    try {
+      const settings = {
+        role: "plat_user",
+        "plat.user_id": ada,
+        "plat.channel": "API",
+        "plat.request_id": "r-1",
+      };
+      const { rows } = await withPgClient(settings, (client) =>
+        client.query<{ id: string }>({
+          text: "insert into app_public.leads (project_id, name) values ($1, 'Fused') returning id",
+          values: [homes[2]!.project],
+        }),
+      );
+      const { rows: events } = await people.owner.query(
+        "select sequence is not null as numbered, actor_id, actor_type, channel, request_id from app_public.events where subject_id = $1",
+        [rows[0]!.id],
+      );
+      expect(events).toEqual([
+        { numbered: true, actor_id: ada, actor_type: "USER", channel: "API", request_id: "r-1" },
+      ]);
+    } finally {
+      await withPgClient.release?.();
+      await pool.end();
+    }
+    const left = await people.owner.query("select from app_private.event_batches");
+    expect(left.rowCount).toBe(0);
+  });
+});
+
+describe("an event", () => {
+  const refused = { code: "23001", message: "events are never changed or deleted" };
+
+  test("is changed, renumbered, deleted and truncated by nobody, the owner included", async () => {
+    for (const sql of [
+      "update app_public.events set data = '{}'",
+      "update app_public.events set name = 'lead.deleted' where sequence = 1",
+      "update app_public.events set actor_id = null, request_id = 'x'",
+      "update app_public.events set sequence = sequence + 100000",
+      "update app_public.events set sequence = null",
+      "delete from app_public.events",
+      "truncate app_public.events cascade",
+    ])
+      await expect(people.owner.query(sql)).rejects.toMatchObject(refused);
+  });
+
+  test("is only marked as handed over", async () => {
+    await people.owner.query("update app_public.events set dispatched_at = now() where sequence = 1");
+    const { rows } = await people.owner.query(
+      "select from app_public.events where dispatched_at is not null",
+    );
+    expect(rows.length).toBeGreaterThan(0);
+  });
+
+  test("is written by no viewer", async () => {
+    for (const sql of ["delete from app_public.events", "update app_public.events set data = '{}'"])
+      await expect(people.as(ada, sql)).rejects.toMatchObject({ code: "42501" });
+  });
+});
+
+test("the triggers of every record write what its columns, comments and event names say now", async () => {
+  // After a migration refresh_events brings them up to date; it changes nothing where they are.
+  const sources = () =>
+    people.owner.query(
+      `select p.proname, p.prosrc from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+       where n.nspname = 'app_private' and p.proname ~ '__event_(insert|update|delete)$' order by 1`,
+    );
+  const { rows: before } = await sources();
+  await people.owner.query("select app_private.refresh_events()");
+  expect((await sources()).rows).toEqual(before);
+  const { rows: records } = await people.owner.query("select table_name from app_hidden.record_types");
+  expect(before.length).toBe(records.length * 3);
+});

@@ -1,0 +1,239 @@
+/**
+ * The plans of lists at a size where it matters: an organization with 60,000 leads beside others. What counts is how the
+ * rows are reached and how many are touched, not how long it takes on this machine.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { loadPortfolios } from "../../bench/data/portfolios.ts";
+import { onStatement } from "../../src/database/statementEvents.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+
+const LEADS = 60_000;
+let api: Api;
+let owner: Person, member: Person, seller: Person;
+let project: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  [owner, member, seller] = (await Promise.all(
+    ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),
+  )) as [Person, Person, Person];
+  const client = new Client({ connectionString: api.database.ownerUrl });
+  await client.connect();
+  try {
+    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
+    const organizations = await loadPortfolios(client, [
+      { name: "large", leads: LEADS, events: 20_000, viewers },
+      { name: "other", leads: 5_000 },
+    ]);
+    const { rows } = await client.query<{ id: string }>(
+      "select id from app_public.projects where organization_id = $1 and slug = 'large-1'",
+      [organizations.get("large")],
+    );
+    project = rows[0]!.id;
+  } finally {
+    await client.end();
+  }
+}, 60_000);
+afterAll(() => api.stop());
+
+interface Node {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  Plans?: Node[];
+}
+
+interface Explained {
+  nodes: Node[];
+  indexes: Set<string>;
+  /** Rows of the table that were looked at, whether or not they passed. */
+  touched(relation: string): number;
+  /** The most rows that any one sort took in. */
+  sorted: number;
+}
+
+/** Asks the API, then explains the statements that it sent, as the same viewer under the same role. */
+async function explain(
+  person: Person,
+  query: string,
+  variables: Record<string, unknown> = {},
+): Promise<Explained> {
+  const sent: { text: string; values: readonly unknown[] }[] = [];
+  const stop = onStatement((text, values) => sent.push({ text, values }));
+  await person.get(query, variables).finally(stop);
+  const client = new Client({ connectionString: api.database.authenticatorUrl });
+  await client.connect();
+  const nodes: Node[] = [];
+  try {
+    for (const { text, values } of sent) {
+      await client.query(
+        `begin; set local role ${person.id ? "plat_user" : "plat_anonymous"}; set local jit = off`,
+      );
+      await client.query("select set_config('plat.user_id', $1, true)", [person.id ?? ""]);
+      const { rows } = await client.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
+      await client.query("rollback");
+      const walk = (node: Node) => {
+        nodes.push(node);
+        node.Plans?.forEach(walk);
+      };
+      walk(rows[0]["QUERY PLAN"][0].Plan);
+    }
+  } finally {
+    await client.end();
+  }
+  return {
+    nodes,
+    indexes: new Set(nodes.flatMap((node) => node["Index Name"] ?? [])),
+    touched: (relation) =>
+      nodes
+        .filter((node) => node["Relation Name"] === relation)
+        .reduce(
+          (sum, n) => sum + (n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0)) * n["Actual Loops"],
+          0,
+        ),
+    sorted: Math.max(
+      0,
+      ...nodes
+        .filter((n) => n["Node Type"].includes("Sort"))
+        .map((n) => (n.Plans?.[0]?.["Actual Rows"] ?? 0) * (n.Plans?.[0]?.["Actual Loops"] ?? 1)),
+    ),
+  };
+}
+
+/** The most rows that were touched or sorted; infinite where a whole table was read. */
+function cost(plan: Explained, relation: string): number {
+  const whole = plan.nodes.some((n) => n["Node Type"] === "Seq Scan" && n["Relation Name"] === relation);
+  return whole ? Infinity : Math.max(plan.touched(relation), plan.sorted);
+}
+
+const list = "query ($filter: LeadsFilter) { leads(first: 50, filter: $filter) { id name status } }";
+const page = `query ($filter: LeadsFilter, $after: Cursor) {
+  leadsConnection(first: 50, filter: $filter, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`;
+
+describe("the list of leads", () => {
+  test("of an owner reads as many rows of the index as it answers", async () => {
+    const plan = await explain(owner, list);
+    expect(plan.indexes).toContain("leads_organization");
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
+  });
+
+  test("looks up each status by itself", async () => {
+    const plan = await explain(owner, list, { filter: { status: ["NEW", "HOT"] } });
+    expect(plan.indexes).toContain("leads_organization_status");
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(100);
+  });
+
+  test("goes along the index of each project asked for", async () => {
+    const plan = await explain(owner, list, { filter: { projectIds: [project] } });
+    expect(plan.indexes).toContain("leads_project");
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
+  });
+
+  test("of a member reads the open projects one by one, and of the private ones only the member's leads", async () => {
+    const plan = await explain(member, list);
+    expect(plan.indexes).toContain("leads_project");
+    expect(plan.indexes).toContain("leads_assignee");
+    // 7 open projects of 10, 50 rows each; and what is the member's own in 3.
+    expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 50);
+  });
+
+  test("of an affiliated seller reads the seller's own leads", async () => {
+    for (const filter of [{}, { projectIds: [project] }]) {
+      const plan = await explain(seller, list, { filter });
+      expect(plan.indexes).toContain("leads_assignee");
+      expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 50);
+    }
+  });
+
+  test("finds words, a phone number and an e-mail address by their indexes", async () => {
+    for (const filter of [{ query: "ada c4ca" }, { phone: "1000077" }, { email: "lead77@example.com" }])
+      expect(cost(await explain(owner, list, { filter }), "leads")).toBeLessThanOrEqual(50);
+  });
+
+  test("of somebody without a part in it touches nothing", async () => {
+    expect(cost(await explain(api.anonymous, list), "leads")).toBeLessThanOrEqual(0);
+  });
+});
+
+describe("a page of the connection", () => {
+  test("costs the same in the middle as at the beginning", async () => {
+    let after: string | null = null;
+    for (let i = 0; i < 5; i += 1) {
+      const plan = await explain(owner, page, { after });
+      expect(cost(plan, "leads")).toBeLessThanOrEqual(51);
+      after = (await owner.get(page, { after })).leadsConnection.pageInfo.endCursor;
+    }
+  });
+
+  test("follows the list without a gap or a repeat, for everybody", async () => {
+    for (const person of [owner, member, seller]) {
+      const { leads } = await person.get("{ leads(first: 200) { id } }");
+      const pages: string[] = [];
+      let after: string | null = null;
+      for (let i = 0; i < 4; i += 1) {
+        const { leadsConnection } = await person.get(page, { after });
+        pages.push(...leadsConnection.nodes.map((node: { id: string }) => node.id));
+        after = leadsConnection.pageInfo.endCursor;
+      }
+      expect(pages).toEqual(leads.map((lead: { id: string }) => lead.id));
+    }
+  });
+
+  test("knows when it is the last, and counts what the filter leaves", async () => {
+    const { leadsConnection } = await owner.get(
+      `{ leadsConnection(first: 50, filter: { email: "lead77@example.com" }) { totalCount nodes { email } pageInfo { hasNextPage } } }`,
+    );
+    expect(leadsConnection).toEqual({
+      totalCount: 1,
+      nodes: [{ email: "lead77@example.com" }],
+      pageInfo: { hasNextPage: false },
+    });
+    const { leadsConnection: all } = await owner.get("{ leadsConnection(first: 1) { totalCount } }");
+    expect(all.totalCount).toBe(LEADS);
+  });
+
+  test("refuses a cursor that is none, or of another order", async () => {
+    expect(await owner.ask(page, { after: "bm9uZQ==" })).toHaveProperty("errors");
+    const other = (
+      await owner.get(
+        "{ leadsConnection(first: 1, orderBy: [REGISTERED_AT_ASC]) { pageInfo { endCursor } } }",
+      )
+    ).leadsConnection.pageInfo.endCursor;
+    expect(await owner.ask(page, { after: other })).toHaveProperty("errors");
+  });
+});
+
+test("a lead is found by its primary key under the policy", async () => {
+  const { leads } = await owner.get("{ leads(first: 1) { id } }");
+  const plan = await explain(owner, "query ($id: ID!) { lead(id: $id) { name } }", { id: leads[0].id });
+  expect(plan.indexes).toContain("leads_pkey");
+  expect(cost(plan, "leads")).toBeLessThanOrEqual(1);
+});
+
+test("leads below projects go along the index of each project", async () => {
+  const plan = await explain(owner, "{ projects(first: 10) { id leads(first: 5) { id } } }");
+  expect(plan.indexes).toContain("leads_project");
+  expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5);
+});
+
+describe("the feed of events", () => {
+  test("begins at its place in the sequence", async () => {
+    const plan = await explain(
+      owner,
+      '{ eventsConnection(first: 50, filter: { afterSequence: "15000" }) { nodes { sequence } } }',
+    );
+    expect(plan.indexes).toContain("events_organization");
+    // The sort by id within one sequence number looks one row ahead.
+    expect(cost(plan, "events")).toBeLessThanOrEqual(60);
+  });
+
+  test("of a member reads in order and no more than it answers or may not show", async () => {
+    const plan = await explain(member, "{ eventsConnection(first: 50) { nodes { sequence } } }");
+    expect(plan.indexes).toContain("events_organization");
+    expect(cost(plan, "events")).toBeLessThanOrEqual(200);
+  });
+});

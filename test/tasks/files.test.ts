@@ -1,0 +1,150 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { picture } from "../harness/upload.ts";
+import { startWorld, type World } from "../harness/world.ts";
+import { createOutbox, runJobs, type Outbox } from "./worker.ts";
+
+let world: World;
+let outbox: Outbox;
+let fileStore: FileStore;
+
+beforeAll(async () => {
+  world = await startWorld();
+  outbox = await createOutbox();
+  fileStore = createFileStore({ dataDir: world.dataDir });
+});
+afterAll(async () => {
+  await outbox.remove();
+  await world.stop();
+});
+
+let side = 10;
+/** Uploads a picture that no other test has. */
+async function upload(): Promise<{ id: string; checksum: string }> {
+  const file = `data:;base64,${(await picture("png", side++, 10)).toString("base64")}`;
+  const { uploadProjectImage } = await world.ada.get(
+    `mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { id checksum } }`,
+    { input: { projectId: world.project.id, file } },
+  );
+  return uploadProjectImage;
+}
+
+/** An upload that was stored and then refused: no row has its content. */
+async function orphan(): Promise<string> {
+  const before = await contents();
+  const file = `data:;base64,${(await picture("png", side++, 10)).toString("base64")}`;
+  await world.max.refused(
+    `mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { id } }`,
+    { input: { projectId: world.project.id, file } },
+  );
+  return (await contents()).find((key) => !before.includes(key) && !key.endsWith("thumbnail"))!;
+}
+
+async function contents(): Promise<string[]> {
+  const folder = join(world.dataDir, "files");
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => parentPath.slice(-2) + name);
+}
+
+const passTime = (interval: string) =>
+  world.owner.query(
+    `with files as (update app_private.stored_files set check_at = check_at - $1::interval)
+     update app_public.project_images set deleted_at = deleted_at - $1::interval where deleted_at is not null`,
+    [interval],
+  );
+
+async function sweep(store: FileStore = fileStore): Promise<string[]> {
+  await world.owner.query("select app_private.add_job('files__sweep')");
+  const log = await runJobs(world.database.ownerUrl, outbox.provider, store);
+  return log.filter((line) => line.startsWith("error"));
+}
+
+test("what no row has is swept a day after it was uploaded, what a row has stays", async () => {
+  const kept = await upload();
+  const lost = await orphan();
+  expect(await sweep()).toEqual([]);
+  expect(await contents()).toEqual(expect.arrayContaining([lost, kept.checksum]));
+  await passTime("25 hours");
+  await sweep();
+  const left = await contents();
+  expect(left).not.toContain(lost);
+  expect(left).not.toContain(`${lost}.thumbnail`);
+  expect(left).toEqual(expect.arrayContaining([kept.checksum, `${kept.checksum}.thumbnail`]));
+  const { rows } = await world.owner.query("select 1 from app_private.stored_files where checksum = $1", [
+    lost,
+  ]);
+  expect(rows).toEqual([]);
+});
+
+test("a deleted file goes after a week, unless another row has the same content", async () => {
+  const gone = await upload();
+  await passTime("25 hours");
+  await sweep();
+  await world.ada.get(`mutation ($id: ID!) { deleteProjectImage(input: { id: $id }) { deleted } }`, {
+    id: gone.id,
+  });
+  await passTime("6 days");
+  await sweep();
+  expect(await contents()).toContain(gone.checksum);
+  await passTime("2 days");
+  await sweep();
+  expect(await contents()).not.toContain(gone.checksum);
+});
+
+test("a store that fails keeps the content known, and the sweep comes again", async () => {
+  const lost = await orphan();
+  await passTime("25 hours");
+  const failing: FileStore = {
+    ...fileStore,
+    delete: () => Promise.reject(new Error("The store is away.")),
+  };
+  expect(await sweep(failing)).toEqual([expect.stringContaining("The store is away.")]);
+  expect(await contents()).toContain(lost);
+  await world.owner.query(
+    "select graphile_worker.reschedule_jobs(array(select id from graphile_worker.jobs), now())",
+  );
+  await sweep();
+  expect(await contents()).not.toContain(lost);
+});
+
+test("many are swept in batches, and none is left", async () => {
+  await world.owner.query(
+    `insert into app_private.stored_files (checksum, filemime, filesize, check_at)
+     select encode(sha256(i::text::bytea), 'hex'), 'image/png', 1, now() - interval '1 hour' from generate_series(1, 250) i`,
+  );
+  await sweep();
+  const { rows } = await world.owner.query(
+    "select count(*)::int as n from app_private.stored_files where check_at < now()",
+  );
+  expect(rows).toEqual([{ n: 0 }]);
+});
+
+test("content that is swept while it is uploaded again arrives all the same", async () => {
+  const lost = await orphan();
+  await passTime("25 hours");
+  const sweeper = await world.owner.connect();
+  try {
+    await sweeper.query("begin");
+    const { rows } = await sweeper.query("select app_private.sweep_files(100) as checksum");
+    expect(rows).toContainEqual({ checksum: lost });
+    side--;
+    const again = upload();
+    // The upload waits for the sweep, which deletes first.
+    while (!(await waits())) await new Promise(setImmediate);
+    await fileStore.delete([lost, `${lost}.thumbnail`]);
+    await sweeper.query("commit");
+    expect((await again).checksum).toBe(lost);
+    expect(await contents()).toContain(lost);
+  } finally {
+    sweeper.release();
+  }
+});
+
+async function waits(): Promise<boolean> {
+  const { rows } = await world.owner.query(
+    "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+  return rows[0].n > 0;
+}
