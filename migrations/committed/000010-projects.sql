@@ -1,5 +1,5 @@
---! Previous: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
---! Hash: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
+--! Previous: sha1:c49c3ca9f650af0b794654dfca1eaba5671cab82
+--! Hash: sha1:c4d774f8f33844d881a8331a8986e22738322eee
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

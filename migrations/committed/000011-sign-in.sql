@@ -1,5 +1,5 @@
---! Previous: sha1:31d3c5c34d5dfc89736d1e6f23e601a596704296
---! Hash: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
+--! Previous: sha1:c4d774f8f33844d881a8331a8986e22738322eee
+--! Hash: sha1:8c44d5381ba3a6faa5d2dcd9b7dd4237045d46a3
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:83640be09d3d73b2559bbd2be91eec720e4aa285
---! Hash: sha1:defc897985329daaea3743bd748653e658c46099
+--! Previous: sha1:8c44d5381ba3a6faa5d2dcd9b7dd4237045d46a3
+--! Hash: sha1:a921b56f2e1073bb1ca2d96e4e8840bcb281eac5
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:defc897985329daaea3743bd748653e658c46099
---! Hash: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
+--! Previous: sha1:a921b56f2e1073bb1ca2d96e4e8840bcb281eac5
+--! Hash: sha1:f7229ff93bc5f9daa62f8106bab12a564634df84
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

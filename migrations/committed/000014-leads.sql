@@ -1,5 +1,5 @@
---! Previous: sha1:aa8ce70b71c90223afa834ffebefc16b73c645af
---! Hash: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
+--! Previous: sha1:f7229ff93bc5f9daa62f8106bab12a564634df84
+--! Hash: sha1:5a28aa9482798687095489fe6c761a0a455ef315
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:b6811bfb58fcff6fc3ded359450add26ed8981d5
---! Hash: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
+--! Previous: sha1:5a28aa9482798687095489fe6c761a0a455ef315
+--! Hash: sha1:d82f07e7258023f9980ccb30056f15c4c6677cb3
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

@@ -1,5 +1,5 @@
---! Previous: sha1:55fec3b2677c23507f4127eda4d1695295b6aaa7
---! Hash: sha1:ef78f852d917629936742ed3739af55140532061
+--! Previous: sha1:d82f07e7258023f9980ccb30056f15c4c6677cb3
+--! Hash: sha1:bfe4d30b4e876b27564cd66edc2d297728f3eb81
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

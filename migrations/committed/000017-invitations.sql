@@ -1,5 +1,5 @@
---! Previous: sha1:ef78f852d917629936742ed3739af55140532061
---! Hash: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
+--! Previous: sha1:bfe4d30b4e876b27564cd66edc2d297728f3eb81
+--! Hash: sha1:b9529df33ae951101ff00ae4a64caa01bc914b9a
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

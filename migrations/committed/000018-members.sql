@@ -1,5 +1,5 @@
---! Previous: sha1:4e399ee8930889ac39ff50d3429dc891a47479cf
---! Hash: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
+--! Previous: sha1:b9529df33ae951101ff00ae4a64caa01bc914b9a
+--! Hash: sha1:c0f49ed6c3f09dc4a2ff75da9b3bf64a0954ffeb
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

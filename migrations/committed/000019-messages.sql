@@ -1,5 +1,5 @@
---! Previous: sha1:d5e7f1d62d7ebfe6d300a708105793c7c91e7cb9
---! Hash: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
+--! Previous: sha1:c0f49ed6c3f09dc4a2ff75da9b3bf64a0954ffeb
+--! Hash: sha1:d76a687a571f584524000490c3157623ed54e1fc
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

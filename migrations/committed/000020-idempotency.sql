@@ -1,5 +1,5 @@
---! Previous: sha1:867a7a7cdaed843a644271e8a4c8de430998bf38
---! Hash: sha1:a334bc114053a27d10bfaef593000145e399320c
+--! Previous: sha1:d76a687a571f584524000490c3157623ed54e1fc
+--! Hash: sha1:a31f59d7ceb0bc116dda0b4adadce68793b796d8
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

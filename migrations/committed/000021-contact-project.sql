@@ -1,5 +1,5 @@
---! Previous: sha1:a334bc114053a27d10bfaef593000145e399320c
---! Hash: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
+--! Previous: sha1:a31f59d7ceb0bc116dda0b4adadce68793b796d8
+--! Hash: sha1:001df519b298e6de5c426074c0e43997e2aadc82
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:98a8c12ae71b1a887dfe3e585b8e8e6d7c550464
---! Hash: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
+--! Previous: sha1:001df519b298e6de5c426074c0e43997e2aadc82
+--! Hash: sha1:94d1bcace63fad4062036f3563158770be40fb50
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

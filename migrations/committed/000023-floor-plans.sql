@@ -1,5 +1,5 @@
---! Previous: sha1:e90133ba12df2f37ea6a5a00a76c482b7e92c5bb
---! Hash: sha1:925f536a2e9943002ea06617d25d9a0ec20d3885
+--! Previous: sha1:94d1bcace63fad4062036f3563158770be40fb50
+--! Hash: sha1:c24f175a6a52d84a50eda9013ebc87377e9bff2b
 --! Message: floor-plans
 
 -- Floor plans: the designs that units are built to. What inventory has in common comes first: its enumerations, which
@@ -199,7 +199,7 @@ end $$;
 comment on function app_hidden.range_of(anyrange, text, text) is 'The range that an input such as IntRange means.';
 
 create function app_public.floor_plans_metadata(f app_public.floor_plans) returns jsonb
-language sql stable as $$ select case when app_hidden.project_can(f.project_id, f.organization_id, 'inventory.read') then f.metadata end $$;
+language sql stable as $$ select case when f.metadata is not null and app_hidden.project_can(f.project_id, f.organization_id, 'inventory.read') then f.metadata end $$;
 create function app_public.floor_plans_filter_bedrooms(f app_public.floor_plans, value int4range) returns boolean
 language sql stable as $$ select int4range(f.bedrooms, coalesce(f.bedrooms_max, f.bedrooms), '[]') && value and f.bedrooms is not null $$;
 create function app_public.floor_plans_filter_sqft(f app_public.floor_plans, value int4range) returns boolean

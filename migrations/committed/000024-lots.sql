@@ -1,5 +1,5 @@
---! Previous: sha1:925f536a2e9943002ea06617d25d9a0ec20d3885
---! Hash: sha1:e7e054f00a38da9d74fc47b0a1a67ed25b67a3f4
+--! Previous: sha1:c24f175a6a52d84a50eda9013ebc87377e9bff2b
+--! Hash: sha1:ea1d7d8f272ec36eda504e09adeba62cef99e76d
 --! Message: lots
 
 -- Lots: the land that homes stand on, sold alone or with a home.
@@ -119,14 +119,14 @@ create trigger _200_prepare before insert or update on app_public.lots for each 
 
 create function app_public.lots_price(l app_public.lots) returns app_public.money
 language sql stable as $$
-  select case when l.status = 'AVAILABLE' or app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read') then l.price end
+  select case when l.price is not null and (l.status = 'AVAILABLE' or app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read')) then l.price end
 $$;
 create function app_public.lots_premium(l app_public.lots) returns app_public.money
 language sql stable as $$
-  select case when l.status = 'AVAILABLE' or app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read') then l.premium end
+  select case when l.premium is not null and (l.status = 'AVAILABLE' or app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read')) then l.premium end
 $$;
 create function app_public.lots_metadata(l app_public.lots) returns jsonb
-language sql stable as $$ select case when app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read') then l.metadata end $$;
+language sql stable as $$ select case when l.metadata is not null and app_hidden.project_can(l.project_id, l.organization_id, 'inventory.read') then l.metadata end $$;
 create function app_public.lots_allowed_transitions(l app_public.lots) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('lot', jsonb_build_object('status', l.status, 'price', l.price)) $$;
 create function app_public.lots_filter_price(l app_public.lots, value numrange) returns boolean

@@ -1,5 +1,5 @@
---! Previous: sha1:e7e054f00a38da9d74fc47b0a1a67ed25b67a3f4
---! Hash: sha1:092183f74ccd65e585bca83fd23c8c8129f7c144
+--! Previous: sha1:ea1d7d8f272ec36eda504e09adeba62cef99e76d
+--! Hash: sha1:5a68dcb7e80e8c91dfdcfbb5fa151a8c741a4a23
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what
@@ -140,7 +140,13 @@ create function app_private.tg_units__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   project record;
-  plan app_public.floor_plans;
+  plan_bedrooms int;
+  plan_baths int;
+  plan_half_baths int;
+  plan_garage int;
+  plan_sqft int;
+  plan_hoa_fee numeric;
+  plan_orientation text;
   is_new boolean := tg_op = 'INSERT';
 begin
   if is_new or (new.address is distinct from null and (new.address).country is null) or (new.listing_date is null and new.status = 'AVAILABLE') then
@@ -171,18 +177,20 @@ begin
     is distinct from row(old.floor_plan_id, old.bedrooms, old.baths, old.half_baths, old.garage, old.sqft, old.hoa_fee, old.orientation) then
     if new.floor_plan_id is not null then
       -- Locked, so that a change of the plan in another transaction is either seen here or reaches this row.
-      select * into plan from app_public.floor_plans f where f.id = new.floor_plan_id and f.project_id = new.project_id and f.deleted_at is null for share;
-      if plan.id is null then
+      select f.bedrooms, f.baths, f.half_baths, f.garage, f.sqft, f.hoa_fee, f.orientation
+        into plan_bedrooms, plan_baths, plan_half_baths, plan_garage, plan_sqft, plan_hoa_fee, plan_orientation
+        from app_public.floor_plans f where f.id = new.floor_plan_id and f.project_id = new.project_id and f.deleted_at is null for share;
+      if not found then
         perform app_hidden.fail('NOT_FOUND', 'There is no such floor plan in this project.', '{"field": "floorPlanId"}');
       end if;
     end if;
-    new.effective_bedrooms := coalesce(new.bedrooms, plan.bedrooms);
-    new.effective_baths := coalesce(new.baths, plan.baths);
-    new.effective_half_baths := coalesce(new.half_baths, plan.half_baths);
-    new.effective_garage := coalesce(new.garage, plan.garage);
-    new.effective_sqft := coalesce(new.sqft, plan.sqft);
-    new.effective_hoa_fee := coalesce(new.hoa_fee, plan.hoa_fee);
-    new.effective_orientation := coalesce(new.orientation, plan.orientation);
+    new.effective_bedrooms := coalesce(new.bedrooms, plan_bedrooms);
+    new.effective_baths := coalesce(new.baths, plan_baths);
+    new.effective_half_baths := coalesce(new.half_baths, plan_half_baths);
+    new.effective_garage := coalesce(new.garage, plan_garage);
+    new.effective_sqft := coalesce(new.sqft, plan_sqft);
+    new.effective_hoa_fee := coalesce(new.hoa_fee, plan_hoa_fee);
+    new.effective_orientation := coalesce(new.orientation, plan_orientation);
   end if;
 
   if is_new or new.construction_status is distinct from old.construction_status then

@@ -1,5 +1,5 @@
---! Previous: sha1:092183f74ccd65e585bca83fd23c8c8129f7c144
---! Hash: sha1:9651610e94ab1bdc610b45d7fa1c84a7581799a2
+--! Previous: sha1:5a68dcb7e80e8c91dfdcfbb5fa151a8c741a4a23
+--! Hash: sha1:f5c6d6b90f2d156cfff0fc56aa1d2c16f028718f
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

@@ -1,19 +1,20 @@
---! Previous: sha1:9651610e94ab1bdc610b45d7fa1c84a7581799a2
---! Hash: sha1:d6f3b496d7175a0ce8e43bb73e4762c0c2664706
+--! Previous: sha1:f5c6d6b90f2d156cfff0fc56aa1d2c16f028718f
+--! Hash: sha1:4b235350e2e2541d99521216aebfe2bdc5cc61f6
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
+-- PERF: a value that is null, or that everybody sees, is given without asking for permissions, which costs most of the time.
 
 create function app_public.units_price(u app_public.units) returns app_public.money
 language sql stable as $$
-  select case when u.status = 'AVAILABLE' or app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.price end
+  select case when u.price is not null and (u.status = 'AVAILABLE' or app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read')) then u.price end
 $$;
 create function app_public.units_original_list_price(u app_public.units) returns app_public.money
-language sql stable as $$ select case when app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.original_list_price end $$;
+language sql stable as $$ select case when u.original_list_price is not null and app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.original_list_price end $$;
 create function app_public.units_sold_price(u app_public.units) returns app_public.money
-language sql stable as $$ select case when app_hidden.project_can(u.project_id, u.organization_id, 'sale.read') then u.sold_price end $$;
+language sql stable as $$ select case when u.sold_price is not null and app_hidden.project_can(u.project_id, u.organization_id, 'sale.read') then u.sold_price end $$;
 create function app_public.units_metadata(u app_public.units) returns jsonb
-language sql stable as $$ select case when app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.metadata end $$;
+language sql stable as $$ select case when u.metadata is not null and app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.metadata end $$;
 create function app_public.units_estimated_delivery_date(u app_public.units) returns date
 language sql stable as $$
   select case

@@ -1,5 +1,5 @@
---! Previous: sha1:d6f3b496d7175a0ce8e43bb73e4762c0c2664706
---! Hash: sha1:8e419948362453babe4055304957bc7658e78d82
+--! Previous: sha1:4b235350e2e2541d99521216aebfe2bdc5cc61f6
+--! Hash: sha1:696c8f71b33d3d1ebfa24117a0942bd5276efec4
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as
