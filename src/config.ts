@@ -28,6 +28,8 @@ export interface Config {
   readonly smtpUrl: string | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
+  /** A database of cities by IP address; undefined means the embedded one. */
+  readonly geoipFile: string | undefined;
   readonly mailFrom: string;
   /** Without a name. */
   readonly operatorEmail: string;
@@ -119,6 +121,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
           credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
         })
       : undefined,
+    geoipFile: read("GEOIP_FILE"),
     mailFrom,
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
     webUrl: read("WEB_URL"),
@@ -130,6 +133,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
 
   checkReadable("TLS_CERT", cert, problems);
   checkReadable("TLS_KEY", key, problems);
+  checkReadable("GEOIP_FILE", config.geoipFile, problems);
   if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
   if (!accessKeyId !== !secretAccessKey)
     problems.push("S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together: set both or neither.");

@@ -13,6 +13,9 @@ import { uploadKinds } from "./http/uploadKinds.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 import type { FileStore } from "./providers/files/index.ts";
+import { trackers } from "./http/trackers.ts";
+import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
+import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
@@ -25,6 +28,8 @@ export interface GraphqlOptions {
   dataDir: string;
   /** The service's own address, for those of files; without a trailing slash. */
   baseUrl: string;
+  /** Knows where viewers and cities are; the embedded databases where left out. */
+  location?: LocationProvider;
   log: Logger;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
@@ -32,7 +37,10 @@ export interface GraphqlOptions {
 
 export interface Graphql {
   /** What `createApp` takes besides configuration. */
-  transport: Pick<AppDeps, "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage">;
+  transport: Pick<
+    AppDeps,
+    "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage" | "trackers"
+  >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -45,6 +53,7 @@ export async function startGraphql({
   fileStore,
   dataDir,
   baseUrl,
+  location = createLocationProvider({}),
   log,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -63,6 +72,7 @@ export async function startGraphql({
         signLoginToken: createLoginTokens(jwtKeys).sign,
         signFileAddress: addresses.sign,
         files,
+        viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),
     );
@@ -77,6 +87,7 @@ export async function startGraphql({
           kinds: async (operations) => uploadKinds(await pgl.getSchema(), operations),
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
+        trackers: trackers(pool),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

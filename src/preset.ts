@@ -24,6 +24,7 @@ import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
+import { NearestCityPlugin } from "./plugins/NearestCityPlugin.ts";
 import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "./plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
@@ -31,6 +32,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 
 declare global {
   namespace Grafast {
@@ -49,6 +51,8 @@ export interface PresetOptions {
   files: Files;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
+  /** Finds the place of a viewer; nobody's is known where left out. */
+  viewerPlace?: ViewerPlace;
 }
 
 /** The preset of the API; `pool` serves introspection too. */
@@ -58,6 +62,7 @@ export function createPreset({
   signFileAddress,
   files,
   adaptor = makeFusedAdaptor(),
+  viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
     (transform: typeof hashPassword): ArgumentTransform =>
@@ -82,6 +87,7 @@ export function createPreset({
       OutputShapesPlugin,
       PermissionsPlugin,
       SignInPlugin,
+      NearestCityPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.
@@ -142,6 +148,7 @@ export function createPreset({
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
       },
+      ...(viewerPlace && { viewerPlace }),
     },
   };
 }

@@ -13,6 +13,7 @@ import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
 import { createFileStore } from "./providers/files/index.ts";
+import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
 import { orderedShutdown } from "./shutdown.ts";
@@ -78,6 +79,7 @@ async function main(): Promise<void> {
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,
+        location: createLocationProvider(config),
         log,
       });
       shutdown.add("GraphQL", graphql.release);

@@ -225,6 +225,12 @@ export const settings = {
     description: "Where people use the service, for the links in mail: an invitation adds `/#invite=…`.",
     parse: baseUrl,
   }),
+  GEOIP_FILE: setting({
+    defaultText: "the embedded city database",
+    description:
+      "Where IP addresses are: a database of cities in MaxMind's format, such as GeoLite2-City.mmdb.",
+    parse: (text) => resolve(text),
+  }),
   LOG_LEVEL: setting({
     default: "info",
     description: "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`.",

@@ -1,5 +1,5 @@
 --! Previous: sha1:c49c3ca9f650af0b794654dfca1eaba5671cab82
---! Hash: sha1:c4d774f8f33844d881a8331a8986e22738322eee
+--! Hash: sha1:8442c5d5e4f023393e536ea74a7c154380be6b31
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -338,7 +338,10 @@ comment on table app_public.projects is $$
 @sort SERVICE_INDEX service_index desc
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
+@sort PRICE_ASC lowest_price(id) asc
+@sort PRICE_DESC highest_price(id) desc
 @sort NEWEST inserted_at desc
+@sort DISTANCE distance asc, service_index desc
 @formerFinder publicProject
 
 A development of new homes that an organization sells.$$;

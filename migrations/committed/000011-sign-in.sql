@@ -1,5 +1,5 @@
---! Previous: sha1:c4d774f8f33844d881a8331a8986e22738322eee
---! Hash: sha1:8c44d5381ba3a6faa5d2dcd9b7dd4237045d46a3
+--! Previous: sha1:8442c5d5e4f023393e536ea74a7c154380be6b31
+--! Hash: sha1:c2658ce5428e323a3e439dda3d5112614bbd7caf
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

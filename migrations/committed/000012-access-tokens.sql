@@ -1,5 +1,5 @@
---! Previous: sha1:8c44d5381ba3a6faa5d2dcd9b7dd4237045d46a3
---! Hash: sha1:a921b56f2e1073bb1ca2d96e4e8840bcb281eac5
+--! Previous: sha1:c2658ce5428e323a3e439dda3d5112614bbd7caf
+--! Hash: sha1:2add2dd38680ffafc784f1c3e8864ee1c542819e
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:a921b56f2e1073bb1ca2d96e4e8840bcb281eac5
---! Hash: sha1:f7229ff93bc5f9daa62f8106bab12a564634df84
+--! Previous: sha1:2add2dd38680ffafc784f1c3e8864ee1c542819e
+--! Hash: sha1:3049823fafd10a7538f46337bde530b19ef6955c
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

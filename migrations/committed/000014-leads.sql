@@ -1,5 +1,5 @@
---! Previous: sha1:f7229ff93bc5f9daa62f8106bab12a564634df84
---! Hash: sha1:5a28aa9482798687095489fe6c761a0a455ef315
+--! Previous: sha1:3049823fafd10a7538f46337bde530b19ef6955c
+--! Hash: sha1:f0e030f794f3c67084d1b8512ac61be40d8dde41
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:5a28aa9482798687095489fe6c761a0a455ef315
---! Hash: sha1:d82f07e7258023f9980ccb30056f15c4c6677cb3
+--! Previous: sha1:f0e030f794f3c67084d1b8512ac61be40d8dde41
+--! Hash: sha1:77710497247db170240a0401dbeeccc38f1d5bb3
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

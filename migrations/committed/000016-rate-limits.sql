@@ -1,5 +1,5 @@
---! Previous: sha1:d82f07e7258023f9980ccb30056f15c4c6677cb3
---! Hash: sha1:bfe4d30b4e876b27564cd66edc2d297728f3eb81
+--! Previous: sha1:77710497247db170240a0401dbeeccc38f1d5bb3
+--! Hash: sha1:416f8d1dff3aceffa58599f9842c99d607183d0f
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

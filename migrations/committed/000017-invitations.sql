@@ -1,5 +1,5 @@
---! Previous: sha1:bfe4d30b4e876b27564cd66edc2d297728f3eb81
---! Hash: sha1:b9529df33ae951101ff00ae4a64caa01bc914b9a
+--! Previous: sha1:416f8d1dff3aceffa58599f9842c99d607183d0f
+--! Hash: sha1:a28d6be5b884f925c257128f3d777e3b6e9005dc
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

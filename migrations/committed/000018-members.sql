@@ -1,5 +1,5 @@
---! Previous: sha1:b9529df33ae951101ff00ae4a64caa01bc914b9a
---! Hash: sha1:c0f49ed6c3f09dc4a2ff75da9b3bf64a0954ffeb
+--! Previous: sha1:a28d6be5b884f925c257128f3d777e3b6e9005dc
+--! Hash: sha1:2e63587fa89549ccb8a281b0b79b758414c5eb22
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:c0f49ed6c3f09dc4a2ff75da9b3bf64a0954ffeb
---! Hash: sha1:d76a687a571f584524000490c3157623ed54e1fc
+--! Previous: sha1:2e63587fa89549ccb8a281b0b79b758414c5eb22
+--! Hash: sha1:264309b44a51f7454878576d3da923588a904661
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:d76a687a571f584524000490c3157623ed54e1fc
---! Hash: sha1:a31f59d7ceb0bc116dda0b4adadce68793b796d8
+--! Previous: sha1:264309b44a51f7454878576d3da923588a904661
+--! Hash: sha1:24e02942b395960a113256439d5f018a219a5dc5
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

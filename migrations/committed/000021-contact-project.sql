@@ -1,5 +1,5 @@
---! Previous: sha1:a31f59d7ceb0bc116dda0b4adadce68793b796d8
---! Hash: sha1:001df519b298e6de5c426074c0e43997e2aadc82
+--! Previous: sha1:24e02942b395960a113256439d5f018a219a5dc5
+--! Hash: sha1:2f603788ebbe9cefb0fd20b656fafbf463d9861b
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

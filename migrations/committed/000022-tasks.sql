@@ -1,5 +1,5 @@
---! Previous: sha1:001df519b298e6de5c426074c0e43997e2aadc82
---! Hash: sha1:94d1bcace63fad4062036f3563158770be40fb50
+--! Previous: sha1:2f603788ebbe9cefb0fd20b656fafbf463d9861b
+--! Hash: sha1:b858484bd4b53f08de74b9dbe04413e6988855d7
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

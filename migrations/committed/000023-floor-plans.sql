@@ -1,5 +1,5 @@
---! Previous: sha1:94d1bcace63fad4062036f3563158770be40fb50
---! Hash: sha1:c24f175a6a52d84a50eda9013ebc87377e9bff2b
+--! Previous: sha1:b858484bd4b53f08de74b9dbe04413e6988855d7
+--! Hash: sha1:614c437617b7243e24630d6c0bdd1e510a0a97d6
 --! Message: floor-plans
 
 -- Floor plans: the designs that units are built to. What inventory has in common comes first: its enumerations, which

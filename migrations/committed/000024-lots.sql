@@ -1,5 +1,5 @@
---! Previous: sha1:c24f175a6a52d84a50eda9013ebc87377e9bff2b
---! Hash: sha1:ea1d7d8f272ec36eda504e09adeba62cef99e76d
+--! Previous: sha1:614c437617b7243e24630d6c0bdd1e510a0a97d6
+--! Hash: sha1:95a4aa66977199e87cb641887cd7f6364ef024d2
 --! Message: lots
 
 -- Lots: the land that homes stand on, sold alone or with a home.

@@ -1,5 +1,5 @@
---! Previous: sha1:ea1d7d8f272ec36eda504e09adeba62cef99e76d
---! Hash: sha1:5a68dcb7e80e8c91dfdcfbb5fa151a8c741a4a23
+--! Previous: sha1:95a4aa66977199e87cb641887cd7f6364ef024d2
+--! Hash: sha1:02d43b6b4e7e776013f254303b990400cf440288
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what

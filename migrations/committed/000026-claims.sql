@@ -1,5 +1,5 @@
---! Previous: sha1:5a68dcb7e80e8c91dfdcfbb5fa151a8c741a4a23
---! Hash: sha1:f5c6d6b90f2d156cfff0fc56aa1d2c16f028718f
+--! Previous: sha1:02d43b6b4e7e776013f254303b990400cf440288
+--! Hash: sha1:c5d4b782e8f946b3298160107c1473749ddf2ad8
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

@@ -1,5 +1,5 @@
---! Previous: sha1:f5c6d6b90f2d156cfff0fc56aa1d2c16f028718f
---! Hash: sha1:4b235350e2e2541d99521216aebfe2bdc5cc61f6
+--! Previous: sha1:c5d4b782e8f946b3298160107c1473749ddf2ad8
+--! Hash: sha1:adfaa37b0e677610ff982cf845cdca339e513764
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
@@ -354,18 +354,6 @@ comment on function app_public.projects_filter_price is E'@filter price\n\nProje
 comment on function app_public.projects_filter_bedrooms is E'@filter bedrooms\n\nProjects with a unit for sale with so many bedrooms. Both ends included.';
 comment on function app_public.recently_sold_units is 'The last 50 sold units, of public projects and of the viewer''s own.';
 comment on function app_public.units_events is E'@permission audit.read\n@by subject_id\n\nWhat happened to it, latest first; null without the permission audit.read.';
-comment on table app_public.projects is $$
-@portfolio project.read
-@sort SERVICE_INDEX service_index desc
-@sort UPDATED_AT updated_at desc
-@sort TITLE title asc
-@sort PRICE_ASC lowest_price(id) asc
-@sort PRICE_DESC highest_price(id) desc
-@sort NEWEST inserted_at desc
-@formerFinder publicProject
-
-A development of new homes that an organization sells.$$;
-
 comment on table app_public.units is $$
 @portfolio project.read
 @publicRows

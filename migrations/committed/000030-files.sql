@@ -1,5 +1,5 @@
---! Previous: sha1:4b235350e2e2541d99521216aebfe2bdc5cc61f6
---! Hash: sha1:696c8f71b33d3d1ebfa24117a0942bd5276efec4
+--! Previous: sha1:adfaa37b0e677610ff982cf845cdca339e513764
+--! Hash: sha1:ba0b652c3ed4d126f179796eb0fc8850329b3cae
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as

@@ -1,4 +1,5 @@
 import { Client } from "pg";
+import { catalogue } from "./catalogue.ts";
 import { inventory } from "./inventory.ts";
 import { leads } from "./leads.ts";
 import { messages } from "./messages.ts";
@@ -12,7 +13,14 @@ export { demoUser };
  * The demo organization, one file per chapter. Each chapter acts as its people through the operations of the API, so that
  * every rule, state and event is the product's own; a later chapter finds on the stage what the earlier ones made.
  */
-const chapters: readonly ((stage: Stage) => Promise<void>)[] = [people, projects, inventory, leads, messages];
+const chapters: readonly ((stage: Stage) => Promise<void>)[] = [
+  people,
+  projects,
+  inventory,
+  catalogue,
+  leads,
+  messages,
+];
 
 /** Held while one process loads the demo; the others wait and then find it there. */
 const lockKey = 7_528_000_002n;

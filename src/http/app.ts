@@ -37,6 +37,8 @@ export interface AppDeps {
   readonly pools?: () => Record<string, PoolNumbers>;
   /** Serves the contents of files at their signed addresses. */
   readonly filePage?: RequestHandler;
+  /** GET /t/:key, the links of trackers. */
+  readonly trackers?: RequestHandler<{ key: string }>;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -83,6 +85,7 @@ export function createApp(deps: AppDeps): Express {
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
     app.all(path, onlyMethods("GET", "HEAD"), page);
+  if (deps.trackers) app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.trackers);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);
   return app;

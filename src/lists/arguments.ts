@@ -1,11 +1,11 @@
 /** The arguments of lists and connections that PostGraphile makes, in place of its own. */
-import { lambda, type ExecutableStep } from "postgraphile/grafast";
+import { context as contextStep, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { conditions, filterMembers, filterTypeName } from "./filters.ts";
-import { orderExpression, sorts, type OrderSpec } from "./orders.ts";
+import { fromPlace, needsPlace, orderExpression, sorts, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./types.ts";
@@ -98,7 +98,8 @@ export function listArguments(
     };
     delete result.sort;
   }
-  if (sortType && resource.parameters) {
+  // A function tagged @ordered says the order itself.
+  if (sortType && resource.parameters && resource.extensions?.tags?.ordered === undefined) {
     result.sort = {
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,
@@ -106,7 +107,12 @@ export function listArguments(
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(
           select($field),
-          lambda(arg.getRaw(), (sort) => chosenOrder(table, null, sort ?? [...sorts(table).keys()][0])),
+          lambda([arg.getRaw(), contextStep()] as any, ([sort, { ip }]: any) => {
+            const order = chosenOrder(table, null, sort ?? [...sorts(table).keys()][0]);
+            if (!needsPlace(order)) return order;
+            const place = Promise.resolve(build.options.viewerPlace?.(ip) ?? null);
+            return place.then((from) => fromPlace(order, from)) as any;
+          }),
           codec,
         );
       },
@@ -126,6 +132,12 @@ export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec)
     lambda($order, (order) => (qb: any) => {
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
+        if (spec.from) {
+          const { latitude, longitude } = spec.from;
+          const fragment = sql`app_hidden.project_distance(${qb.alias}.id, ${sql.value(latitude)}::float8, ${sql.value(longitude)}::float8)`;
+          qb.orderBy({ codec: TYPES.float, fragment, direction: "ASC", nullable: true });
+          continue;
+        }
         const attribute = codec.attributes![spec.column]!;
         const type = spec.by ? TYPES.numeric : attribute.codec;
         const notNull = spec.by ? true : attribute.notNull;

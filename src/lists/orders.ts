@@ -1,16 +1,23 @@
 /**
  * Orders of lists. `orderBy` offers the columns that an index holds, ascending and descending; `@defaultOrder` in the
- * comment of the table is the order without it; `@sort NAME column direction` are the values of the argument `sort`; one
- * such as `lowest_price(id)` sorts by what that function of app_hidden makes of the column, which is never null. Every order ends in id, so that it is total.
+ * comment of the table is the order without it; `@sort NAME column direction` are the values of the argument `sort`, where
+ * the column `distance` stands for how far the record is from the viewer, and one such as `lowest_price(id)` for what that
+ * function of app_hidden makes of the column, which is never null.
+ * Every order ends in id, so that it is total.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { tagTexts } from "../plugins/codecs.ts";
 import type { AnyResource } from "../plugins/tables.ts";
+import type { Place } from "../providers/location/index.ts";
+
+const DISTANCE = "distance";
 
 export interface OrderSpec {
   column: string;
   direction: "asc" | "desc";
+  /** Where the viewer is, for `distance`. */
+  from?: Place;
   /** A function of app_hidden that takes the column. */
   by?: string;
 }
@@ -20,6 +27,17 @@ export function orderExpression(spec: OrderSpec, alias: SQL): SQL {
   const column = sql`${alias}.${sql.identifier(spec.column)}`;
   return spec.by ? sql`${sql.identifier("app_hidden", spec.by)}(${column})` : column;
 }
+
+/** The order with the viewer's place in it; without one, what comes after the distance decides. */
+export function fromPlace(order: OrderSpec[], place: Place | null): OrderSpec[] {
+  return order.flatMap((spec) => {
+    if (spec.column !== DISTANCE) return [spec];
+    return place ? [{ ...spec, from: place }] : [];
+  });
+}
+
+/** Whether an order asks for the place of the viewer. */
+export const needsPlace = (order: OrderSpec[]): boolean => order.some(({ column }) => column === DISTANCE);
 
 /** `registered_at desc, id` → specs; throws on anything else. */
 export function parseOrder(text: string): OrderSpec[] {

@@ -6,7 +6,7 @@ import { nounOf } from "../plugins/wording.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { applyOrder } from "./arguments.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
-import { defaultOrder } from "./orders.ts";
+import { defaultOrder, fromPlace } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { portfolioSql, type PortfolioTable } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./types.ts";
@@ -73,7 +73,7 @@ export function portfolioField(
     plan(_$root: unknown, fieldArgs: any) {
       const $order = lambda(
         [fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])],
-        ([orderBy, sort]: any) => chosenOrder(resource, orderBy, sort),
+        ([orderBy, sort]: any) => fromPlace(chosenOrder(resource, orderBy, sort), null),
       );
       const $from = lambda(
         [fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any,

@@ -16,7 +16,7 @@ const SLUG_TABLES: Record<string, string> = {
   user: "users",
 };
 
-/** The operation of a function that the viewer may execute. */
+/** The operation of a function that the viewer may execute; `@withoutId` where another argument says which record. */
 export function functionOperation(build: GraphileBuild.Build, resource: AnyResource): Operation {
   const { GraphQLNonNull } = build.graphql;
   const functionName = resource.extensions?.pg?.name ?? resource.name;
@@ -30,7 +30,9 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
   const getMembers = () =>
     (members ??= [
       ...(spreads
-        ? columnMembers(build, resource.codec, fieldName.startsWith("create") ? "insert" : "update")
+        ? columnMembers(build, resource.codec, fieldName.startsWith("create") ? "insert" : "update").filter(
+            ({ name }) => name !== "id" || tags?.withoutId === undefined,
+          )
         : []),
       ...own.map((parameter): Member => {
         const name = camel(parameter.name!);

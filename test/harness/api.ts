@@ -66,10 +66,15 @@ export interface Api {
 const password = "correct horse battery staple";
 let names = 0;
 
+export interface StartOptions extends Partial<Pick<GraphqlOptions, "adaptor">> {
+  /** Whose X-Forwarded-* headers count; as express takes it. */
+  trustProxy?: string[] | number | false;
+}
+
 /** The real API over HTTPS, on a database of the test file's own. */
 export async function startApi(
   from?: TestDatabase,
-  startOptions: Partial<Pick<GraphqlOptions, "adaptor">> = {},
+  { trustProxy = false, ...startOptions }: StartOptions = {},
 ): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
@@ -85,7 +90,7 @@ export async function startApi(
     ...startOptions,
   });
   const app = createApp({
-    config: { production: false, trustProxy: false, explorer: false },
+    config: { production: false, trustProxy, explorer: false },
     log,
     ...graphql.transport,
   });

@@ -157,3 +157,38 @@ test("its people see what their roles let them see", async () => {
     await api.stop();
   }
 });
+
+test("has a catalogue that the public sees, without what is for the team", async () => {
+  const api = await startApi(demo);
+  try {
+    const { publicProjects } = await api.anonymous
+      .get(`{ publicProjects(first: 1, filter: { query: "Gardens" }) {
+      specCategories { title elements { options { price cost } standardOption { title } } }
+      openHouses { status } promotions { status } testimonials { author } collections { projects { title } }
+      depositSchedule { percent } salesOffice { title } trackers { id } leasePermits { id } } }`);
+    const [gardens] = publicProjects;
+    expect(gardens).toMatchObject({
+      openHouses: [{ status: "CANCELED" }, { status: "SCHEDULED" }, { status: "ENDED" }],
+      promotions: [{ status: "SCHEDULED" }, { status: "ACTIVE" }],
+      testimonials: [{}, {}],
+      collections: [{ projects: [{ title: "Larkfield Gardens" }, { title: "Mill Creek Towns" }] }],
+      depositSchedule: [{ percent: "5" }, { percent: "5" }, { percent: "10" }],
+      salesOffice: { title: "Larkfield presentation centre" },
+      trackers: null,
+      leasePermits: null,
+    });
+    expect(gardens.specCategories.map(({ title }: { title: string }) => title)).toEqual([
+      "Kitchen",
+      "Floors",
+    ]);
+    for (const { elements } of gardens.specCategories)
+      for (const { options, standardOption } of elements) {
+        expect(standardOption.title).toEqual(expect.any(String));
+        expect(options.map(({ cost }: { cost: unknown }) => cost)).not.toContainEqual(expect.any(String));
+      }
+    const { nearestCity } = await api.anonymous.get("{ nearestCity { name projectCount resolvedFrom } }");
+    expect(nearestCity).toEqual({ name: expect.any(String), projectCount: 1, resolvedFrom: "FALLBACK" });
+  } finally {
+    await api.stop();
+  }
+});

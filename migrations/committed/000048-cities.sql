@@ -1,0 +1,137 @@
+--! Previous: sha1:15687dc9363aa19de06b19cf60f9f49e5f626ceb
+--! Hash: sha1:e23e837451014e2ee10bccb07c742dd3bec0422f
+--! Message: cities
+
+-- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service
+-- looks up where a city lies when the first project appears there; who asks is placed by the address of their request.
+
+select app_private.create_enum('location_source', 'How a place was found.', array[
+  ['IP', 'By the address of the request.'], ['FALLBACK', 'The address tells nothing: the city with most public projects.']]);
+
+create table app_private.cities (
+  id uuid primary key default uuidv7(),
+  country app_public.country_code not null,
+  administrative_area text not null,
+  name text not null,
+  latitude double precision,
+  longitude double precision,
+  looked_up_at timestamptz
+);
+create unique index cities_name on app_private.cities (country, app_hidden.fold(name), app_hidden.fold(administrative_area));
+create index cities_new on app_private.cities (id) where looked_up_at is null;
+alter table app_private.cities enable row level security;
+comment on table app_private.cities is 'Cities of projects; without coordinates where nobody knows them.';
+
+create table app_private.project_cities (
+  project_id uuid primary key references app_public.projects on delete cascade,
+  city_id uuid not null references app_private.cities on delete restrict
+);
+create index project_cities_city on app_private.project_cities (city_id);
+alter table app_private.project_cities enable row level security;
+comment on table app_private.project_cities is 'The city of each project whose address names one.';
+
+create function app_private.tg_projects__city() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  area text := coalesce(btrim((new.address).administrative_area), '');
+  place text := nullif(btrim((new.address).locality), '');
+  found_id uuid;
+begin
+  if tg_op = 'UPDATE' then
+    if new.address is not distinct from old.address then
+      return null;
+    end if;
+    delete from app_private.project_cities c where c.project_id = new.id;
+  end if;
+  if place is null then
+    return null;
+  end if;
+  insert into app_private.cities (country, administrative_area, name) values ((new.address).country, area, place) on conflict do nothing;
+  select c.id into found_id from app_private.cities c
+    where c.country = (new.address).country and app_hidden.fold(c.name) = app_hidden.fold(place)
+      and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
+  insert into app_private.project_cities (project_id, city_id) values (new.id, found_id);
+  return null;
+end $$;
+create trigger _540_city after insert or update of address on app_public.projects
+  for each row execute function app_private.tg_projects__city();
+
+create function app_private.cities_to_look_up() returns table (id uuid, name text, administrative_area text, country text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.id, c.name, c.administrative_area, c.country::text from app_private.cities c where c.looked_up_at is null order by c.id limit 1000
+$$;
+create function app_private.place_cities(places jsonb) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  update app_private.cities c set latitude = p.latitude, longitude = p.longitude, looked_up_at = now()
+  from jsonb_to_recordset(places) p (id uuid, latitude double precision, longitude double precision)
+  where c.id = p.id
+$$;
+comment on function app_private.cities_to_look_up() is 'Cities whose coordinates nobody has looked for.';
+comment on function app_private.place_cities(jsonb) is 'Keeps the coordinates of cities, objects {id, latitude, longitude}; null where they are unknown.';
+grant execute on function app_private.cities_to_look_up(), app_private.place_cities(jsonb) to plat_authenticator;
+
+--------------------------------------------------------------------------------------------------------
+
+create function app_hidden.distance_km(latitude double precision, longitude double precision, other_latitude double precision,
+  other_longitude double precision) returns double precision
+language sql immutable strict parallel safe as $$
+  -- Haversine on a sphere of 6,371 km; least() because rounding may pass 1. Strict, since least() takes no notice of nulls.
+  select 2 * 6371 * asin(least(1, sqrt(sind((other_latitude - latitude) / 2) ^ 2
+    + cosd(latitude) * cosd(other_latitude) * sind((other_longitude - longitude) / 2) ^ 2)))
+$$;
+comment on function app_hidden.distance_km is 'Kilometres between two points, in degrees north and east.';
+
+create function app_hidden.project_distance(project_id uuid, latitude double precision, longitude double precision) returns double precision
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_hidden.distance_km(c.latitude, c.longitude, $2, $3)
+  from app_private.project_cities p join app_private.cities c on c.id = p.city_id
+  where p.project_id = $1
+$$;
+comment on function app_hidden.project_distance is 'Kilometres from a point to the city of the project; null where it is unknown.';
+
+create type app_public.nearest_city as (
+  id uuid,
+  name text,
+  slug text,
+  administrative_area text,
+  country app_public.country_code,
+  latitude double precision,
+  longitude double precision,
+  distance_km double precision,
+  time_zone text,
+  project_count int,
+  resolved_from app_public.location_source
+);
+comment on type app_public.nearest_city is 'A city with public projects.';
+comment on column app_public.nearest_city.id is E'@notNull\n\nIts id.';
+comment on column app_public.nearest_city.name is E'@notNull\n\nIts name.';
+comment on column app_public.nearest_city.slug is E'@notNull\n\nReadable name in addresses.';
+comment on column app_public.nearest_city.administrative_area is 'State or province.';
+comment on column app_public.nearest_city.country is E'@notNull\n\nIts country.';
+comment on column app_public.nearest_city.latitude is E'@notNull\n\nDegrees north.';
+comment on column app_public.nearest_city.longitude is E'@notNull\n\nDegrees east.';
+comment on column app_public.nearest_city.distance_km is 'Kilometres from the viewer; null where the place of the viewer is unknown.';
+comment on column app_public.nearest_city.time_zone is E'@notNull\n\nTime zone of most of its projects.';
+comment on column app_public.nearest_city.project_count is E'@notNull\n\nHow many public projects it has.';
+comment on column app_public.nearest_city.resolved_from is E'@notNull\n\nHow it was found.';
+
+create function app_public.nearest_city(latitude double precision, longitude double precision) returns app_public.nearest_city
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with open_cities as (
+    select c.city_id, count(*)::int as projects, mode() within group (order by p.time_zone::text) as time_zone
+    from app_public.projects p join app_private.project_cities c on c.project_id = p.id
+    where p.visibility = 'PUBLIC' and p.archived_at is null and p.deleted_at is null
+    group by c.city_id
+  )
+  select row(c.id, c.name, app_hidden.slugify(c.name || ' ' || c.administrative_area), nullif(c.administrative_area, ''), c.country,
+    c.latitude, c.longitude, round(d.km::numeric, 1)::double precision, o.time_zone, o.projects,
+    case when d.km is null then 'FALLBACK' else 'IP' end)::app_public.nearest_city
+  from open_cities o
+  join app_private.cities c on c.id = o.city_id and c.latitude is not null
+  cross join lateral (select app_hidden.distance_km(c.latitude, c.longitude, nearest_city.latitude, nearest_city.longitude) as km) d
+  order by d.km, o.projects desc, c.id
+  limit 1
+$$;
+comment on function app_public.nearest_city(double precision, double precision) is $$
+The closest city in which the service operates, from the viewer's IP address; the one with most public projects where the address tells nothing. IP geolocation by DB-IP.com.$$;
+grant execute on function app_public.nearest_city(double precision, double precision) to plat_user, plat_anonymous;

@@ -1,0 +1,54 @@
+/// <reference types="postgraphile" />
+/**
+ * `nearestCity` takes no arguments: where the viewer is comes from the address of the request. The function of SQL that
+ * finds the city takes the coordinates; this puts them in.
+ */
+import { context, get, lambda, type ExecutableStep } from "postgraphile/grafast";
+import { TYPES, type PgResource } from "postgraphile/@dataplan/pg";
+import type { ViewerPlace } from "../providers/location/viewerPlace.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      NearestCityPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface SchemaOptions {
+      /** Finds the place of a viewer; without it, nobody's is known. */
+      viewerPlace?: ViewerPlace;
+    }
+  }
+}
+
+/** Where the viewer is, or null. */
+export function viewerPlaceStep(viewerPlace: ViewerPlace | undefined): ExecutableStep {
+  return lambda(context(), ({ ip }) => viewerPlace?.(ip) ?? null) as unknown as ExecutableStep;
+}
+
+export const NearestCityPlugin: GraphileConfig.Plugin = {
+  name: "NearestCityPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field(field, build, { scope }) {
+        if (!scope.isRootQuery || scope.fieldName !== "nearestCity") return field;
+        const resource = build.pgResources.nearest_city as unknown as PgResource<any, any, any, any, any>;
+        return {
+          ...field,
+          args: {},
+          plan() {
+            const $place = viewerPlaceStep(build.options.viewerPlace);
+            return resource.execute(
+              ["latitude", "longitude"].map((name) => ({
+                name,
+                step: get($place as any, name) as any,
+                pgCodec: TYPES.float,
+              })),
+            ) as any;
+          },
+        };
+      },
+    },
+  },
+};

@@ -1,0 +1,39 @@
+import type { Pool } from "pg";
+import type { Logger } from "../../log.ts";
+import type { CityName, LocationProvider, Place } from "./place.ts";
+
+/** Where the viewer is; null where their address tells nothing, or nobody can be asked. */
+export type ViewerPlace = (ip: string | undefined) => Promise<Place | null>;
+
+/**
+ * Finds the place of a viewer, and sees to it first that the cities of projects have theirs: what was changed before is
+ * near or far in the next query. A failure of the provider is logged and leaves the place unknown.
+ */
+export function createViewerPlace(
+  pool: Pick<Pool, "query">,
+  provider: LocationProvider,
+  log: Pick<Logger, "warn">,
+): ViewerPlace {
+  const placeNewCities = async () => {
+    const { rows } = await pool.query<CityName & { id: string }>(
+      `select id, name, administrative_area as "administrativeArea", country from app_private.cities_to_look_up()`,
+    );
+    if (rows.length === 0) return;
+    const places = await provider.findCities(rows);
+    const placed = rows.map(({ id }, n) => ({
+      id,
+      latitude: places[n]?.latitude ?? null,
+      longitude: places[n]?.longitude ?? null,
+    }));
+    await pool.query("select app_private.place_cities($1)", [JSON.stringify(placed)]);
+  };
+  return async (ip) => {
+    try {
+      await placeNewCities();
+      return ip ? await provider.locate(ip) : null;
+    } catch (error) {
+      log.warn({ err: error }, "The place of a viewer could not be found.");
+      return null;
+    }
+  };
+}

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+
+// The viewer is placed by the address that a trusted proxy names. The addresses are those of universities, which stay
+// where they are.
+const toronto = "128.100.0.1";
+const vancouver = "142.103.1.1";
+const vancouver6 = "2607:f8f0::1";
+
+let api: Api;
+let owner: Person;
+let organization: string;
+
+beforeAll(async () => {
+  api = await startApi(undefined, { trustProxy: ["127.0.0.1"] });
+  owner = await api.signUp("Owen");
+  organization = (await owner.get('mutation { createOrganization(input: { name: "Homes" }) { id } }'))
+    .createOrganization.id;
+});
+afterAll(() => api.stop());
+
+const build = async (title: string, address: Record<string, unknown>, more: Record<string, unknown> = {}) =>
+  (
+    await owner.get(`mutation ($i: CreateProjectInput!) { createProject(input: $i) { id } }`, {
+      i: { organizationId: organization, title, visibility: "PUBLIC", address, ...more },
+    })
+  ).createProject.id as string;
+
+const from = async (ip: string | null, query: string) => {
+  const headers: Record<string, string> = ip === null ? {} : { "x-forwarded-for": ip };
+  const { data, errors } = await api.anonymous.ask(query, {}, { headers });
+  expect(errors).toBeUndefined();
+  return data;
+};
+const nearest = async (ip: string | null) =>
+  (
+    await from(
+      ip,
+      `{ nearestCity { id name slug administrativeArea country latitude longitude distanceKm timeZone projectCount resolvedFrom } }`,
+    )
+  ).nearestCity;
+
+test("without public projects there is no nearest city", async () => {
+  expect(await nearest(toronto)).toBeNull();
+  await build(
+    "Hidden",
+    { locality: "Toronto", administrativeArea: "ON", country: "CA" },
+    { visibility: "PRIVATE" },
+  );
+  expect(await nearest(toronto)).toBeNull();
+});
+
+test("the nearest city is found by the address, over IPv4 and IPv6", async () => {
+  const bay = { locality: "Toronto", administrativeArea: "ON", country: "CA" };
+  await build("Bay", bay, { timeZone: "America/Toronto" });
+  await build("King", { ...bay, locality: " toronto " }, { timeZone: "America/Toronto" });
+  await build("Kits", { locality: "Vancouver", administrativeArea: "BC", country: "CA" });
+  const close = await nearest(toronto);
+  expect(close).toMatchObject({
+    name: "Toronto",
+    slug: "toronto-on",
+    administrativeArea: "ON",
+    country: "CA",
+    timeZone: "America/Toronto",
+    projectCount: 2,
+    resolvedFrom: "IP",
+  });
+  expect(close.latitude).toBeCloseTo(43.7, 0);
+  expect(close.longitude).toBeCloseTo(-79.4, 0);
+  expect(close.distanceKm).toBeLessThan(30);
+  for (const ip of [vancouver, `::ffff:${vancouver}`, vancouver6])
+    expect(await nearest(ip)).toMatchObject({ name: "Vancouver", resolvedFrom: "IP" });
+});
+
+test.each([null, "10.1.2.3", "192.168.0.9", "fd00::1", "::1", "fe80::1", "not an address"])(
+  "an address that tells nothing (%s) falls back to the city with most public projects",
+  async (ip) => {
+    expect(await nearest(ip)).toMatchObject({
+      name: "Toronto",
+      distanceKm: null,
+      resolvedFrom: "FALLBACK",
+    });
+  },
+);
+
+test("a header of a proxy that is not trusted moves nobody", async () => {
+  const direct = await startApi(api.database, { trustProxy: false });
+  try {
+    const { data } = await direct.anonymous.ask(
+      "{ nearestCity { resolvedFrom } }",
+      {},
+      {
+        headers: { "x-forwarded-for": vancouver },
+      },
+    );
+    expect(data.nearestCity.resolvedFrom).toBe("FALLBACK");
+  } finally {
+    await direct.stop();
+  }
+});
+
+test("a project that moves takes its city along; an unknown city is nobody's nearest", async () => {
+  const id = await build("Drift", { locality: "Nowhere at All", country: "CA" });
+  const move = (address: Record<string, unknown>) =>
+    owner.get(
+      `mutation ($id: ID!, $a: AddressInput!) { updateProject(input: { id: $id, address: $a }) { id } }`,
+      { id, a: address },
+    );
+  expect((await nearest(vancouver)).name).toBe("Vancouver");
+  await move({ locality: "Burnaby", administrativeArea: "BC" });
+  await owner.get(`mutation ($id: ID!) { updateProject(input: { id: $id, visibility: PUBLIC }) { id } }`, {
+    id,
+  });
+  const before = await nearest(vancouver6);
+  expect(["Burnaby", "Vancouver"]).toContain(before.name);
+  await move({ locality: "Victoria", administrativeArea: "BC" });
+  expect((await nearest(vancouver)).name).toBe("Vancouver");
+  await owner.get(`mutation ($id: ID!) { deleteProject(input: { id: $id }) { deleted } }`, { id });
+});
+
+test("public projects are sorted by their distance; by service index where nobody knows where the viewer is", async () => {
+  const titles = async (ip: string | null, sort = "sort: DISTANCE") =>
+    (await from(ip, `{ publicProjects(${sort}) { title } }`)).publicProjects.map(
+      (project: { title: string }) => project.title,
+    );
+  const nowhere = await build("Unplaced", {});
+  expect(await titles(vancouver)).toEqual(["Kits", "King", "Bay", "Unplaced"]);
+  expect((await titles(toronto)).slice(2)).toEqual(["Kits", "Unplaced"]);
+  expect(await titles(null)).toEqual(await titles(null, "sort: SERVICE_INDEX"));
+  const mine = await owner.get("{ projects(sort: DISTANCE) { id } }");
+  expect(mine.projects.map((project: { id: string }) => project.id)).toContain(nowhere);
+});
