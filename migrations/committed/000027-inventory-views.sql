@@ -1,5 +1,5 @@
 --! Previous: sha1:c5d4b782e8f946b3298160107c1473749ddf2ad8
---! Hash: sha1:adfaa37b0e677610ff982cf845cdca339e513764
+--! Hash: sha1:5380835f91152b19b4bb5148aa0962cea9ae986e
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
@@ -74,7 +74,7 @@ create view app_public.price_changes with (security_invoker = true, security_bar
 grant select on app_public.price_changes to plat_user, plat_anonymous;
 comment on view app_public.price_changes is $$
 @primaryKey event_id
-@foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*|@description Who changed it.
+@foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
 
 A change of a price.$$;
 comment on column app_public.price_changes.event_id is E'@behavior -*\n\nThe event of the change.';

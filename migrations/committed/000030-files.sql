@@ -1,5 +1,5 @@
---! Previous: sha1:adfaa37b0e677610ff982cf845cdca339e513764
---! Hash: sha1:ba0b652c3ed4d126f179796eb0fc8850329b3cae
+--! Previous: sha1:5380835f91152b19b4bb5148aa0962cea9ae986e
+--! Hash: sha1:2595ee7847faabf553e01e8830d86281a473114b
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as

@@ -1,5 +1,5 @@
---! Previous: sha1:ba0b652c3ed4d126f179796eb0fc8850329b3cae
---! Hash: sha1:da57ebac1ae2493f49d35e4e71c85c5b8ca46a05
+--! Previous: sha1:2595ee7847faabf553e01e8830d86281a473114b
+--! Hash: sha1:4c19b77c048ad218d4a004076fdd67228dd2fa66
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

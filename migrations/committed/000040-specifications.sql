@@ -1,5 +1,5 @@
---! Previous: sha1:da57ebac1ae2493f49d35e4e71c85c5b8ca46a05
---! Hash: sha1:e5d282bde97e6749f98554dfa43cccfd4f9a6741
+--! Previous: sha1:4c19b77c048ad218d4a004076fdd67228dd2fa66
+--! Hash: sha1:c428adf29b5adfc4fdc4e05d6d977cc2de816da6
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

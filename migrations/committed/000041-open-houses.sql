@@ -1,5 +1,5 @@
---! Previous: sha1:e5d282bde97e6749f98554dfa43cccfd4f9a6741
---! Hash: sha1:8ce8308aa007984350763e3c8716ea59b9c9c75f
+--! Previous: sha1:c428adf29b5adfc4fdc4e05d6d977cc2de816da6
+--! Hash: sha1:605e892205ce943f315506652302761c1e0cff39
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

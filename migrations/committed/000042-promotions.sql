@@ -1,5 +1,5 @@
---! Previous: sha1:8ce8308aa007984350763e3c8716ea59b9c9c75f
---! Hash: sha1:8f8cf96e2287e4b7a98fc8fc186bb40b283a6a98
+--! Previous: sha1:605e892205ce943f315506652302761c1e0cff39
+--! Hash: sha1:82b1e7b75a4b2dc4733755a1c8943ed571b12280
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

@@ -1,5 +1,5 @@
---! Previous: sha1:8f8cf96e2287e4b7a98fc8fc186bb40b283a6a98
---! Hash: sha1:3e9bc7ec5d2ca4f36ffbdebad4b9cc3907e916a1
+--! Previous: sha1:82b1e7b75a4b2dc4733755a1c8943ed571b12280
+--! Hash: sha1:d8985e9fbf0743222078eb8056ff669d75d588a2
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

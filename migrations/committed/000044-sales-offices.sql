@@ -1,5 +1,5 @@
---! Previous: sha1:3e9bc7ec5d2ca4f36ffbdebad4b9cc3907e916a1
---! Hash: sha1:116f508d788e83a3e33113f70027d7aa3b23b673
+--! Previous: sha1:d8985e9fbf0743222078eb8056ff669d75d588a2
+--! Hash: sha1:fe268346a8029070c490c1d33c6887250ceee105
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

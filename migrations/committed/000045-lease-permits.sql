@@ -1,5 +1,5 @@
---! Previous: sha1:116f508d788e83a3e33113f70027d7aa3b23b673
---! Hash: sha1:ed7dc8eb7242f6af66da79d99c39b4d766fc48f8
+--! Previous: sha1:fe268346a8029070c490c1d33c6887250ceee105
+--! Hash: sha1:37f46922f632528de9ad58cb641600298071f497
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

@@ -1,5 +1,5 @@
---! Previous: sha1:ed7dc8eb7242f6af66da79d99c39b4d766fc48f8
---! Hash: sha1:e41a60e2f0d9aa0f40c730d0fb70bb30ec94bbc4
+--! Previous: sha1:37f46922f632528de9ad58cb641600298071f497
+--! Hash: sha1:ee10537f58ee44094ca7d2b88da0d6261ac82e34
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:e41a60e2f0d9aa0f40c730d0fb70bb30ec94bbc4
---! Hash: sha1:15687dc9363aa19de06b19cf60f9f49e5f626ceb
+--! Previous: sha1:ee10537f58ee44094ca7d2b88da0d6261ac82e34
+--! Hash: sha1:ced8abda3d2063e2a11ef0f790784cca1f020066
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

@@ -1,5 +1,5 @@
---! Previous: sha1:15687dc9363aa19de06b19cf60f9f49e5f626ceb
---! Hash: sha1:e23e837451014e2ee10bccb07c742dd3bec0422f
+--! Previous: sha1:ced8abda3d2063e2a11ef0f790784cca1f020066
+--! Hash: sha1:493f802e610b7cc12a4bed64ebe7ed2cc26c5c4d
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service
