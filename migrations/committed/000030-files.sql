@@ -1,5 +1,5 @@
---! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
---! Hash: sha1:17190f135d69573742161086a13cd98a3d03f234
+--! Previous: sha1:5380835f91152b19b4bb5148aa0962cea9ae986e
+--! Hash: sha1:af8c06fd2248c388fcfa9a90c0bcd4e007f63c7e
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as

@@ -1,5 +1,5 @@
---! Previous: sha1:17190f135d69573742161086a13cd98a3d03f234
---! Hash: sha1:9c15c34685a3dbdf283a2d97aeec574d40dd9fbe
+--! Previous: sha1:af8c06fd2248c388fcfa9a90c0bcd4e007f63c7e
+--! Hash: sha1:84ab0b0508359e6ba3e21f8c9fa7552fd254a67e
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

@@ -1,5 +1,5 @@
---! Previous: sha1:9c15c34685a3dbdf283a2d97aeec574d40dd9fbe
---! Hash: sha1:c905495e015d292107c3ec26e9a5b5259ef3ba0b
+--! Previous: sha1:84ab0b0508359e6ba3e21f8c9fa7552fd254a67e
+--! Hash: sha1:03ef7fcbe72faef06af2c0cc03214e5b081842a5
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees
@@ -13,14 +13,6 @@ select app_private.create_enum('spec_option_kind', 'What an option changes.', ar
   ['STRUCTURAL', 'Walls, floors, openings.'], ['DESIGN', 'Surfaces and fixtures.'], ['APPLIANCE', 'Appliances.'],
   ['EXTERIOR', 'What is seen from outside.'], ['PACKAGE', 'Several at once.'], ['PARKING', 'Parking.'], ['STORAGE', 'Storage.'],
   ['OTHER', 'Anything else.']]);
-
-select app_private.create_enum('unit_construction_status', 'How far the construction of a home is, in order.', array[
-  ['NOT_STARTED', 'Nothing is built yet.'], ['PERMITTED', 'The permit is there.'], ['SITE_WORK', 'The site is prepared.'],
-  ['FOUNDATION', 'The foundation is laid.'], ['FRAMING', 'Walls and roof stand.'], ['ROUGH_IN', 'Pipes and wires go in.'],
-  ['INSULATION', 'Insulation goes in.'], ['DRYWALL', 'Walls are closed.'], ['INTERIOR_FINISHES', 'Floors, kitchens, paint.'],
-  ['EXTERIOR_FINISHES', 'Facade and grounds.'], ['FINAL_INSPECTION', 'Being inspected.'], ['COMPLETED', 'Built.'],
-  ['DELIVERED', 'Handed over.']])
-where to_regtype('app_public.unit_construction_status') is null;
 
 create table app_public.spec_categories (
   like app_private.project_record including all,

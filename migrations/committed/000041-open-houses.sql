@@ -1,5 +1,5 @@
---! Previous: sha1:c905495e015d292107c3ec26e9a5b5259ef3ba0b
---! Hash: sha1:1ff78d4295286412fc79db477974476ad60744ed
+--! Previous: sha1:03ef7fcbe72faef06af2c0cc03214e5b081842a5
+--! Hash: sha1:bda799d565426be25df16cee008f832d2548f0e6
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

@@ -1,5 +1,5 @@
---! Previous: sha1:1ff78d4295286412fc79db477974476ad60744ed
---! Hash: sha1:600a7e0c5fc424b58fbb7f283809efb55964d2e2
+--! Previous: sha1:bda799d565426be25df16cee008f832d2548f0e6
+--! Hash: sha1:3d436016d5cbdff90a2e7a15a9712d573b771c42
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

@@ -1,5 +1,5 @@
---! Previous: sha1:600a7e0c5fc424b58fbb7f283809efb55964d2e2
---! Hash: sha1:518213dc5cf75dcead33fc19bc5f356d137fbf0b
+--! Previous: sha1:3d436016d5cbdff90a2e7a15a9712d573b771c42
+--! Hash: sha1:512d58c6da52a32987ae76d88f8e0587216dc452
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

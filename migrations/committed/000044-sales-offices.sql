@@ -1,5 +1,5 @@
---! Previous: sha1:518213dc5cf75dcead33fc19bc5f356d137fbf0b
---! Hash: sha1:5f72c3df08f9681f8d01b15ca4a8889f8dc8617d
+--! Previous: sha1:512d58c6da52a32987ae76d88f8e0587216dc452
+--! Hash: sha1:315c20a24314e6a1cd6777392ab70af8a08c33be
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:5f72c3df08f9681f8d01b15ca4a8889f8dc8617d
---! Hash: sha1:6ca7e463d2d33e36c71681c0afb8ed2b0d694218
+--! Previous: sha1:315c20a24314e6a1cd6777392ab70af8a08c33be
+--! Hash: sha1:fcb848a5af9ae45323c5fad55a11df12fb90b641
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

@@ -1,5 +1,5 @@
---! Previous: sha1:6ca7e463d2d33e36c71681c0afb8ed2b0d694218
---! Hash: sha1:f2dddfbaa36e034523e0f3604b6b2634f66359f7
+--! Previous: sha1:fcb848a5af9ae45323c5fad55a11df12fb90b641
+--! Hash: sha1:6a930033c798cf8ce90c26600c65dea1ed1e89ba
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:f2dddfbaa36e034523e0f3604b6b2634f66359f7
---! Hash: sha1:9f7efcb29ecb61dd4e705fa6645aa5bf6f185dbc
+--! Previous: sha1:6a930033c798cf8ce90c26600c65dea1ed1e89ba
+--! Hash: sha1:e3d806c0a6b9707b1dae37fee35d613621eaf9b1
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

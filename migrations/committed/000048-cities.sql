@@ -1,5 +1,5 @@
---! Previous: sha1:9f7efcb29ecb61dd4e705fa6645aa5bf6f185dbc
---! Hash: sha1:6e2a07febb7917cd781007f0fc85a0f459bbcff3
+--! Previous: sha1:e3d806c0a6b9707b1dae37fee35d613621eaf9b1
+--! Hash: sha1:1d6c94d54e4c5a44f16dc1eff58ba9dc05a07d18
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

@@ -1,5 +1,5 @@
---! Previous: sha1:6e2a07febb7917cd781007f0fc85a0f459bbcff3
---! Hash: sha1:5b257fd6466b442f30d867e9b27e3f8b804f52a1
+--! Previous: sha1:1d6c94d54e4c5a44f16dc1eff58ba9dc05a07d18
+--! Hash: sha1:6c654642be05535cd18a44879512051d5e6c78af
 --! Message: pictures-of-the-catalogue
 
 -- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
