@@ -1,5 +1,5 @@
---! Previous: sha1:803e93b6f98cbc3ab3c7c140e0e9cf8e7f53605a
---! Hash: sha1:43284e7ac058f1f38e85ccccd79314925b2b17fd
+--! Previous: sha1:c49c3ca9f650af0b794654dfca1eaba5671cab82
+--! Hash: sha1:8442c5d5e4f023393e536ea74a7c154380be6b31
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
@@ -338,6 +338,8 @@ comment on table app_public.projects is $$
 @sort SERVICE_INDEX service_index desc
 @sort UPDATED_AT updated_at desc
 @sort TITLE title asc
+@sort PRICE_ASC lowest_price(id) asc
+@sort PRICE_DESC highest_price(id) desc
 @sort NEWEST inserted_at desc
 @sort DISTANCE distance asc, service_index desc
 @formerFinder publicProject

@@ -1,5 +1,5 @@
---! Previous: sha1:43284e7ac058f1f38e85ccccd79314925b2b17fd
---! Hash: sha1:a6ac0d04e7b0f7423ee21e0515a492eff60720d1
+--! Previous: sha1:8442c5d5e4f023393e536ea74a7c154380be6b31
+--! Hash: sha1:c2658ce5428e323a3e439dda3d5112614bbd7caf
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:a6ac0d04e7b0f7423ee21e0515a492eff60720d1
---! Hash: sha1:1af6eb40dba5ce5640c0b3e5b5633d7c4a7fbb05
+--! Previous: sha1:c2658ce5428e323a3e439dda3d5112614bbd7caf
+--! Hash: sha1:2add2dd38680ffafc784f1c3e8864ee1c542819e
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

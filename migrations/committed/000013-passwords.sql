@@ -1,5 +1,5 @@
---! Previous: sha1:1af6eb40dba5ce5640c0b3e5b5633d7c4a7fbb05
---! Hash: sha1:7f589d4b0a3af60c8f995c9482d7c1e132b6e372
+--! Previous: sha1:2add2dd38680ffafc784f1c3e8864ee1c542819e
+--! Hash: sha1:3049823fafd10a7538f46337bde530b19ef6955c
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

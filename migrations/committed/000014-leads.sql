@@ -1,5 +1,5 @@
---! Previous: sha1:7f589d4b0a3af60c8f995c9482d7c1e132b6e372
---! Hash: sha1:79165c13335fea7a8745f9338a4c9e22056ca8d6
+--! Previous: sha1:3049823fafd10a7538f46337bde530b19ef6955c
+--! Hash: sha1:f0e030f794f3c67084d1b8512ac61be40d8dde41
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:79165c13335fea7a8745f9338a4c9e22056ca8d6
---! Hash: sha1:d957f321704e1dcd96b3544665a6e2ac75e94151
+--! Previous: sha1:f0e030f794f3c67084d1b8512ac61be40d8dde41
+--! Hash: sha1:77710497247db170240a0401dbeeccc38f1d5bb3
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

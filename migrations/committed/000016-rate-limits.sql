@@ -1,5 +1,5 @@
---! Previous: sha1:d957f321704e1dcd96b3544665a6e2ac75e94151
---! Hash: sha1:99c022f517da40c7c8deca16696e64e11e782bc9
+--! Previous: sha1:77710497247db170240a0401dbeeccc38f1d5bb3
+--! Hash: sha1:416f8d1dff3aceffa58599f9842c99d607183d0f
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:99c022f517da40c7c8deca16696e64e11e782bc9
---! Hash: sha1:de642283978f4823776dc0dfa201159c292adeee
+--! Previous: sha1:416f8d1dff3aceffa58599f9842c99d607183d0f
+--! Hash: sha1:a28d6be5b884f925c257128f3d777e3b6e9005dc
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:de642283978f4823776dc0dfa201159c292adeee
---! Hash: sha1:9293036c0abf491fececdc7e82e02de939e2d2da
+--! Previous: sha1:a28d6be5b884f925c257128f3d777e3b6e9005dc
+--! Hash: sha1:2e63587fa89549ccb8a281b0b79b758414c5eb22
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:9293036c0abf491fececdc7e82e02de939e2d2da
---! Hash: sha1:f19290de4717ceeb13e52a1dade4cb4de7aa31b9
+--! Previous: sha1:2e63587fa89549ccb8a281b0b79b758414c5eb22
+--! Hash: sha1:264309b44a51f7454878576d3da923588a904661
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:f19290de4717ceeb13e52a1dade4cb4de7aa31b9
---! Hash: sha1:0263dbe8171069d1a41eda9616adb47c7c110b07
+--! Previous: sha1:264309b44a51f7454878576d3da923588a904661
+--! Hash: sha1:24e02942b395960a113256439d5f018a219a5dc5
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

@@ -1,5 +1,5 @@
---! Previous: sha1:0263dbe8171069d1a41eda9616adb47c7c110b07
---! Hash: sha1:ac6a7fedf35d84a8932f507a339e53410fb16ac7
+--! Previous: sha1:24e02942b395960a113256439d5f018a219a5dc5
+--! Hash: sha1:2f603788ebbe9cefb0fd20b656fafbf463d9861b
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

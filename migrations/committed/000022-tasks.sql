@@ -1,5 +1,5 @@
---! Previous: sha1:ac6a7fedf35d84a8932f507a339e53410fb16ac7
---! Hash: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
+--! Previous: sha1:2f603788ebbe9cefb0fd20b656fafbf463d9861b
+--! Hash: sha1:b858484bd4b53f08de74b9dbe04413e6988855d7
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

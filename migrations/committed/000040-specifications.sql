@@ -14,14 +14,6 @@ select app_private.create_enum('spec_option_kind', 'What an option changes.', ar
   ['EXTERIOR', 'What is seen from outside.'], ['PACKAGE', 'Several at once.'], ['PARKING', 'Parking.'], ['STORAGE', 'Storage.'],
   ['OTHER', 'Anything else.']]);
 
-select app_private.create_enum('unit_construction_status', 'How far the construction of a home is, in order.', array[
-  ['NOT_STARTED', 'Nothing is built yet.'], ['PERMITTED', 'The permit is there.'], ['SITE_WORK', 'The site is prepared.'],
-  ['FOUNDATION', 'The foundation is laid.'], ['FRAMING', 'Walls and roof stand.'], ['ROUGH_IN', 'Pipes and wires go in.'],
-  ['INSULATION', 'Insulation goes in.'], ['DRYWALL', 'Walls are closed.'], ['INTERIOR_FINISHES', 'Floors, kitchens, paint.'],
-  ['EXTERIOR_FINISHES', 'Facade and grounds.'], ['FINAL_INSPECTION', 'Being inspected.'], ['COMPLETED', 'Built.'],
-  ['DELIVERED', 'Handed over.']])
-where to_regtype('app_public.unit_construction_status') is null;
-
 create table app_public.spec_categories (
   like app_private.project_record including all,
   title app_public.short_text not null,

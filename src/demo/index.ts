@@ -2,6 +2,7 @@ import { Client, Pool } from "pg";
 import { createFiles, type Files } from "../files/files.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { catalogue } from "./catalogue.ts";
+import { inventory } from "./inventory.ts";
 import { leads } from "./leads.ts";
 import { messages } from "./messages.ts";
 import { demoUser, people } from "./people.ts";
@@ -15,7 +16,14 @@ export { demoUser };
  * The demo organization, one file per chapter. Each chapter acts as its people through the operations of the API, so that
  * every rule, state and event is the product's own; a later chapter finds on the stage what the earlier ones made.
  */
-const chapters: readonly ((stage: Stage) => Promise<void>)[] = [people, projects, catalogue, leads, messages];
+const chapters: readonly ((stage: Stage) => Promise<void>)[] = [
+  people,
+  projects,
+  inventory,
+  catalogue,
+  leads,
+  messages,
+];
 
 export interface DemoFiles {
   store: FileStore;

@@ -2,9 +2,10 @@
 import { context as contextStep, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
+import { tagTexts } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { conditions, filterMembers, filterTypeName } from "./filters.ts";
-import { fromPlace, needsPlace, sorts, type OrderSpec } from "./orders.ts";
+import { fromPlace, needsPlace, orderExpression, sorts, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./types.ts";
@@ -55,6 +56,8 @@ export function listArguments(
       },
     };
   }
+  const member = isPortfolio && connectionArgument(build, table);
+  if (member) result[member.name] = { description: member.description, type: member.type() };
   result.first = {
     description: `How many records at most; 100 where left out, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
@@ -118,6 +121,12 @@ export function listArguments(
   return result;
 }
 
+/** The member of the filter that is an argument of the root connection too: `@connectionArgument projectId`. */
+export function connectionArgument(build: GraphileBuild.Build, table: AnyResource) {
+  const [name] = tagTexts(table.extensions?.tags as any, "connectionArgument");
+  return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
+}
+
 export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void {
   $select.apply(
     lambda($order, (order) => (qb: any) => {
@@ -130,8 +139,10 @@ export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec)
           qb.orderBy({ codec: TYPES.float, fragment, direction: "ASC", nullable: true });
           continue;
         }
-        const { codec: type, notNull } = codec.attributes![spec.column]!;
-        const fragment = sql`${qb.alias}.${sql.identifier(spec.column)}`;
+        const attribute = codec.attributes![spec.column]!;
+        const type = spec.by ? TYPES.numeric : attribute.codec;
+        const notNull = spec.by ? true : attribute.notNull;
+        const fragment = orderExpression(spec, qb.alias);
         const direction = spec.direction === "desc" ? "DESC" : "ASC";
         // Where nulls stand is an order of its own: @dataplan/pg 1.1 takes them for the other end after a cursor, and
         // loses the rows.

@@ -9,7 +9,8 @@
  *
  * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
  * member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
- * the statement (a function with a sub-select is not inlined and would run for each row). Tables with deleted_at have includeDeleted.
+ * the statement (a function with a sub-select is not inlined and would run for each row). A value of a range type such as
+ * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
@@ -141,6 +142,23 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
   const parameter = resource.parameters![1]!;
   const finder = resource.extensions!.tags?.finder;
   const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
+  const call = (alias: SQL, value: SQL) =>
+    sql`${sql.identifier(schemaName, functionName)}(${alias}, ${value})`;
+  const range = parameter.codec.rangeOfCodec && rangeType(parameter.codec.rangeOfCodec);
+  if (range) {
+    return {
+      name,
+      description: resource.description ?? name,
+      type: () => build.getInputTypeByName(range),
+      condition(alias, value) {
+        const ends = [value.from ?? value.min, value.to ?? value.max].map(
+          (end) => sql`${sql.value(end == null ? null : String(end))}::text`,
+        );
+        const { sqlType } = parameter.codec;
+        return call(alias, sql`app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!})`);
+      },
+    };
+  }
   return {
     name,
     description: resource.description ?? name,
@@ -149,7 +167,7 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
       const given = sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`;
       return typeof finder === "string"
         ? sql`${alias}.id = any (array(select ${sql.identifier("app_hidden", finder)}(${given})))`
-        : sql`${sql.identifier(schemaName, functionName)}(${alias}, ${given})`;
+        : call(alias, given);
     },
   };
 }

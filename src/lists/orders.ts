@@ -1,7 +1,8 @@
 /**
  * Orders of lists. `orderBy` offers the columns that an index holds, ascending and descending; `@defaultOrder` in the
  * comment of the table is the order without it; `@sort NAME column direction` are the values of the argument `sort`, where
- * the column `distance` stands for how far the record is from the viewer.
+ * the column `distance` stands for how far the record is from the viewer, and one such as `lowest_price(id)` for what that
+ * function of app_hidden makes of the column, which is never null.
  * Every order ends in id, so that it is total.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
@@ -17,6 +18,14 @@ export interface OrderSpec {
   direction: "asc" | "desc";
   /** Where the viewer is, for `distance`. */
   from?: Place;
+  /** A function of app_hidden that takes the column. */
+  by?: string;
+}
+
+/** What rows of `alias` are ordered by. */
+export function orderExpression(spec: OrderSpec, alias: SQL): SQL {
+  const column = sql`${alias}.${sql.identifier(spec.column)}`;
+  return spec.by ? sql`${sql.identifier("app_hidden", spec.by)}(${column})` : column;
 }
 
 /** The order with the viewer's place in it; without one, what comes after the distance decides. */
@@ -33,15 +42,16 @@ export const needsPlace = (order: OrderSpec[]): boolean => order.some(({ column 
 /** `registered_at desc, id` → specs; throws on anything else. */
 export function parseOrder(text: string): OrderSpec[] {
   return text.split(",").map((part) => {
-    const match = /^\s*([a-z_]+)(?:\s+(asc|desc))?\s*$/.exec(part);
+    const match = /^\s*(?:([a-z_]+)\(([a-z_]+)\)|([a-z_]+))(?:\s+(asc|desc))?\s*$/.exec(part);
     if (!match) throw new Error(`No order: ${text}`);
-    return { column: match[1]!, direction: (match[2] as "asc" | "desc" | undefined) ?? "asc" };
+    const [, by, argument, column, direction = "asc"] = match;
+    return { column: argument ?? column!, direction: direction as "asc" | "desc", ...(by ? { by } : {}) };
   });
 }
 
 /** Adds id where it is missing, in the direction of the last column. */
 export function total(order: OrderSpec[]): OrderSpec[] {
-  if (order.some((spec) => spec.column === "id")) return order;
+  if (order.some((spec) => spec.column === "id" && !spec.by)) return order;
   return [...order, { column: "id", direction: order.at(-1)?.direction ?? "desc" }];
 }
 
@@ -77,8 +87,7 @@ export function orderColumns(build: GraphileBuild.Build, codec: PgCodec): string
 export function orderSql(order: OrderSpec[], alias: SQL): SQL {
   return sql.join(
     order.map(
-      (spec) =>
-        sql`${alias}.${sql.identifier(spec.column)} ${spec.direction === "desc" ? sql`desc` : sql`asc`}`,
+      (spec) => sql`${orderExpression(spec, alias)} ${spec.direction === "desc" ? sql`desc` : sql`asc`}`,
     ),
     ", ",
   );

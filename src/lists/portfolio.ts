@@ -17,6 +17,8 @@ export interface PortfolioTable {
   columns: Set<string>;
   attributes: PgCodecAttributes;
   members: FilterMember[];
+  /** Whether the policy shows records outside of the portfolio too: those of public projects. */
+  hasPublicRows: boolean;
   /** The order that indexes by organization, project and assignee hold. */
   indexedOrder: OrderSpec[];
   /** Columns that stand between scope and order in an index: one lookup per value of their filter. */
@@ -51,7 +53,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
 
   if (!along) {
     const source = includeDeleted ? withDeleted(name) : name;
-    const where = [scope(table, rows), ...conditions(table.members, request.filter, rows)];
+    const where = [scope(table, rows, request.filter), ...conditions(table.members, request.filter, rows)];
     const all = sql`select t.* from ${source} t where ${sql.join(where, " and ")}`;
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
@@ -132,15 +134,20 @@ function follows(table: PortfolioTable, order: OrderSpec[], values: unknown[]): 
 
 /**
  * The condition that a row belongs to the viewer's portfolio. The policies of most tables limit them to it; what belongs to
- * no organization, such as somebody's own sign-ins, is in no portfolio.
+ * no organization, such as somebody's own sign-ins, is in no portfolio. A filter by project leaves it, as far as the policy
+ * goes.
  */
 export function scope(
-  table: { name: [string, string]; permission: string; columns: Set<string> },
+  table: Pick<PortfolioTable, "name" | "permission" | "members" | "hasPublicRows">,
   alias: SQL,
+  filter: Record<string, unknown> | null | undefined,
 ): SQL {
-  if (table.name[1] !== "projects") return sql`${alias}.organization_id is not null`;
+  const isProjects = table.name[1] === "projects";
+  const byProject = table.members.some((m) => m.column === "project_id" && filter?.[m.name] != null);
+  if (!isProjects && (!table.hasPublicRows || byProject)) return sql`${alias}.organization_id is not null`;
   const permission = sql.literal(table.permission);
-  return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${alias}.id = any (array(select app_hidden.viewer_projects(${permission}))))`;
+  const project = sql`${alias}.${sql.identifier(isProjects ? "id" : "project_id")}`;
+  return sql`(${alias}.organization_id = any (array(select app_hidden.viewer_organizations(${permission}))) or ${project} = any (array(select app_hidden.viewer_projects(${permission}))))`;
 }
 
 /** The rows of a table with those deleted ones that the viewer may see. */

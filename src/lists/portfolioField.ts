@@ -23,6 +23,7 @@ export function portfolioTable(
     attributes: resource.codec.attributes,
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
+    hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
     listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
       text.split(/[\s,]+/),
     ),

@@ -1,7 +1,7 @@
 /** The SQL statement of an operation: one call, in a transaction of its own. */
 import type { ExecutableStep } from "postgraphile/grafast";
-import { pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
-import type { SQL } from "postgraphile/pg-sql2";
+import { listOfCodec, pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { AnyResource } from "../plugins/tables.ts";
 import { onlyOnce } from "./repeats.ts";
 
@@ -23,7 +23,7 @@ interface Digest {
 const repeatParameter: CallParameter = { name: "$repeat", codec: TYPES.jsonb, optional: true };
 
 /**
- * Selects from the row that a call returns.
+ * Selects from the row that a call returns, or from the rows of the array that it returns.
  * @param of.call makes the call from the arguments that were given, each with the name of its parameter
  * @param of.$repeat a value of `repeatOf`; with one, a repeated request gets the first answer without a second call
  */
@@ -46,9 +46,11 @@ export function callInMutation(
     ]);
     const repeat = given.find(([name]) => name === repeatParameter.name)?.[1];
     const call = of.call(given.filter(([name]) => name !== repeatParameter.name));
-    return repeat === undefined ? call : onlyOnce(resource.codec, repeat, call);
+    if (resource.isUnique || !resource.parameters)
+      return repeat === undefined ? call : onlyOnce(resource.codec, repeat, call);
+    return sql`unnest(${repeat === undefined ? call : onlyOnce(listOfCodec(resource.codec), repeat, call)})`;
   };
-  return pgSelect({
+  const $select = pgSelect({
     resource,
     identifiers: [],
     parameters: parameters as any,
@@ -56,5 +58,6 @@ export function callInMutation(
     from: from as any,
     mode: "mutation",
     joinAsLateral: true,
-  }).single();
+  });
+  return resource.isUnique || !resource.parameters ? $select.single() : $select;
 }

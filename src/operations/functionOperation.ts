@@ -68,7 +68,10 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
     becomes: typeof tags?.becomes === "string" ? tags.becomes : undefined,
     eachTime: tags?.eachTime !== undefined,
     members: getMembers,
-    outputType: () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType,
+    outputType: () => {
+      const type = build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
+      return resource.isUnique ? type : new build.graphql.GraphQLList(new GraphQLNonNull(type as any));
+    },
     plan($input, $repeat) {
       const $values = lambda([$input, contextStepOf()], ([input, context]) =>
         argumentValues(input as Record<string, unknown>, context as Grafast.Context, {

@@ -49,6 +49,10 @@ export const NamingPlugin: GraphileConfig.Plugin = {
           ? typeName.slice(0, -"AsOutput".length)
           : `${typeName}Input`;
       },
+      // Ranges of PostgreSQL are arguments of filters, given as DateRange and the like, which ListsPlugin makes.
+      rangeType(previous, _options, codec) {
+        return `Pg${previous!(codec)}`;
+      },
       builtin(previous, _options, text) {
         if (text === "Datetime") return "DateTime";
         if (text === "BigFloat") return "Decimal";

@@ -79,7 +79,8 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
             plan: ($given: any) => {
               const $record = afterMutation(build, pgCodec, $given);
               const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) } as any) as any;
-              $list.orderBy({ attribute: "id", direction: "DESC" });
+              const [key] = table.uniques.find((unique) => unique.isPrimary)!.attributes;
+              $list.orderBy({ attribute: key, direction: "DESC" });
               return $list;
             },
           };

@@ -5,6 +5,8 @@
  */
 import { lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
+import { CodedError } from "../errors.ts";
+import { connectionArgument } from "../lists/arguments.ts";
 import { conditions } from "../lists/filters.ts";
 import { portfolioSql, scope, withDeleted } from "../lists/portfolio.ts";
 import { chosenOrder, pageSize } from "../lists/page.ts";
@@ -30,6 +32,14 @@ function cursorValues(cursor: unknown, length: number): unknown[] | null {
   }
 }
 
+/** A filter with one more member, which it may name already with the same value. */
+function withMember(filter: Record<string, unknown> | null | undefined, name: string, value: unknown) {
+  const given = filter?.[name];
+  if (given != null && given !== value)
+    throw new CodedError("BAD_USER_INPUT", `${name} is given twice, with two values.`, { field: name });
+  return { ...filter, [name]: value };
+}
+
 export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
   name: "PortfolioConnectionsPlugin",
   version: "1.0.0",
@@ -49,7 +59,12 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             const $connection = plan(...all) as any;
             const $select = $connection.getSubplan();
             const fieldArgs = all[1] as any;
-            const $filter = fieldArgs.getRaw("filter");
+            const member = connectionArgument(build, resource!);
+            const $filter = lambda(
+              [fieldArgs.getRaw("filter"), ...(member ? [fieldArgs.getRaw(member.name)] : [])],
+              ([filter, value]: any) =>
+                value == null ? filter : withMember(filter, member!.name, value as unknown),
+            );
             const $from = lambda(
               [$filter, fieldArgs.getRaw("first"), fieldArgs.getRaw("after"), fieldArgs.getRaw("orderBy")],
               ([filter, first, after, orderBy]: any) => {
@@ -71,7 +86,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
               ),
             );
             const $where = lambda($filter, (filter: any) => (qb: any) => {
-              qb.where(scope(table, qb.alias));
+              qb.where(scope(table, qb.alias, filter));
               for (const condition of conditions(table.members, filter, qb.alias)) qb.where(condition);
             });
             $select.from = $select.deferredSQL($from);

@@ -116,6 +116,11 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
           for (const codec of Object.values(build.pgCodecs) as PgCodec[]) {
             if (!codec.domainOfCodec || typeof codec.extensions?.tags?.enum === "string") continue;
             const name = codec.extensions?.tags?.scalar;
+            const inputType = codec.extensions?.tags?.inputType;
+            if (typeof inputType === "string") {
+              build.setGraphQLTypeForPgCodec(codec, "input", inputType);
+              continue;
+            }
             if (typeof name !== "string") {
               // A domain without a scalar of its own is what it is made of.
               const base = baseTypeName(build, codec);

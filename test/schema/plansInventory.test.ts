@@ -1,0 +1,140 @@
+/** With 100,000 units, what lists and looks them up reads along an index, under row security, and touches few rows. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Pool } from "pg";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+let database: TestDatabase;
+let owner: Pool;
+const owen = id(0, 1);
+const project = id(2, 1);
+
+/** An id of the test's own: a kind and a number. */
+function id(kind: number, number: number | string): string {
+  return `00000000-0000-7000-800${kind}-${String(number).padStart(12, "0")}`;
+}
+const sqlId = (kind: number, number: string) =>
+  `('00000000-0000-7000-800${kind}-' || lpad((${number})::text, 12, '0'))::uuid`;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Pool({ connectionString: database.ownerUrl, max: 1 });
+  // 100 projects of 20 organizations, half of them public, 1,000 units each; without triggers, which would take a minute.
+  await owner.query(`
+    insert into app_public.users (id, first_name) select ${sqlId(0, "i")}, 'U' from generate_series(1, 20) i;
+    insert into app_public.organizations (id, name) select ${sqlId(1, "i")}, 'O' || i from generate_series(1, 20) i;
+    insert into app_public.organization_user_connections (organization_id, user_id, role)
+      select ${sqlId(1, "i")}, ${sqlId(0, "i")}, 'OWNER' from generate_series(1, 20) i;
+    insert into app_public.projects (id, organization_id, title, visibility)
+      select ${sqlId(2, "i")}, ${sqlId(1, "1 + i % 20")}, 'P' || i, case when i % 2 = 0 then 'PUBLIC' else 'PRIVATE' end from generate_series(1, 100) i;
+    insert into app_public.floor_plans (id, project_id, title, status) select ${sqlId(3, "i")}, ${sqlId(2, "1 + i % 100")}, 'F' || i, 'ACTIVE' from generate_series(1, 300) i;
+    begin;
+    set local session_replication_role = replica;
+    insert into app_public.units (organization_id, project_id, floor_plan_id, title, number, status, price, currency, effective_bedrooms, sold_at)
+      select p.organization_id, p.id, (array(select f.id from app_public.floor_plans f where f.project_id = p.id order by f.id))[1 + n % 3], 'U' || n, n::text,
+        case n % 10 when 0 then 'AVAILABLE' when 1 then 'SOLD' else 'UNRELEASED' end, 100000 + n, 'USD', n % 5,
+        case when n % 10 = 1 then now() - make_interval(mins => n) end
+      from app_public.projects p, generate_series(1, 1000) n;
+    commit;
+    analyze;
+  `);
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+interface Plan {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  Plans?: Plan[];
+}
+
+/** How a statement reads units: by which indexes, and how many rows in all. */
+async function reads(user: string | null, sql: string) {
+  const client = await owner.connect();
+  try {
+    await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}`);
+    await client.query("select set_config('plat.user_id', $1, true)", [user ?? ""]);
+    const { rows } = await client.query(`explain (analyze, format json, timing off) ${sql}`);
+    const found = { indexes: new Set<string>(), scans: [] as string[], rows: 0 };
+    const walk = (plan: Plan) => {
+      if (plan["Index Name"]?.startsWith("units_")) found.indexes.add(plan["Index Name"]);
+      if (plan["Relation Name"] === "units") {
+        if (plan["Node Type"] === "Seq Scan") found.scans.push(plan["Relation Name"]!);
+        found.rows += (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
+      }
+      for (const inner of plan.Plans ?? []) walk(inner);
+    };
+    walk(rows[0]["QUERY PLAN"][0].Plan);
+    return found;
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+}
+
+const live = "u.deleted_at is null";
+
+// A page of one project may read the rows of that project and sort them; never those of others.
+test.each([
+  ["a page of a project", owen, `u.project_id = '${project}' and ${live} order by u.id limit 50`, 1000],
+  [
+    "a page of a project by status",
+    owen,
+    `u.project_id = '${project}' and u.status = 'AVAILABLE' and ${live} order by u.id limit 50`,
+    100,
+  ],
+  [
+    "a page of a public project for visitors",
+    null,
+    `u.project_id = '${id(2, 2)}' and u.status = 'AVAILABLE' and ${live} order by u.id limit 50`,
+    100,
+  ],
+  [
+    "the units of a floor plan",
+    owen,
+    `u.floor_plan_id = '${id(3, 100)}' and ${live} order by u.id limit 50`,
+    400,
+  ],
+  ["one by its number", owen, `u.project_id = '${project}' and lower(u.number) = '77' and ${live}`, 1000],
+])("%s", async (_name, user, condition, most) => {
+  const found = await reads(user, `select u.* from app_public.units u where ${condition}`);
+  expect(found).toMatchObject({ scans: [] });
+  expect(found.rows).toBeLessThanOrEqual(most);
+});
+
+test("a portfolio is read organization by organization, only as far as the page goes", async () => {
+  const scope = `app_hidden.viewer_organizations('project.read') s (id)`;
+  const page = (condition: string) =>
+    `select b.* from ${scope} cross join lateral (select t.* from app_public.units t
+     where t.organization_id = s.id and t.deleted_at is null ${condition} order by t.id limit 20) b`;
+  const all = await reads(owen, page(""));
+  expect(all).toMatchObject({ scans: [], indexes: new Set(["units_organization"]), rows: 20 });
+  const available = await reads(owen, page("and t.status = 'AVAILABLE'"));
+  expect(available).toMatchObject({ scans: [], indexes: new Set(["units_organization_status"]), rows: 20 });
+});
+
+test("the last sold units are read along their index", async () => {
+  for (const user of [owen, null]) {
+    const found = await reads(user, "select * from app_public.recently_sold_units()");
+    expect([...found.indexes]).toEqual(["units_sold"]);
+    expect(found.rows).toBeLessThan(1000);
+  }
+});
+
+// The statements inside of projects_abstract and offers_unit, which explain does not show.
+test.each([
+  ["summed up", `select count(*) from app_public.units u where u.project_id = '${project}' and ${live}`],
+  [
+    "found by price",
+    `select from app_public.units u where u.project_id = '${project}' and u.status = 'AVAILABLE' and ${live}
+      and u.price::numeric <@ numrange(100000, 100020)`,
+  ],
+])("a project is %s from its own units", async (_name, sql) => {
+  const { rows } = await owner.query(`explain (format json) ${sql}`);
+  expect(JSON.stringify(rows)).not.toContain("Seq Scan");
+});
