@@ -1,5 +1,5 @@
---! Previous: sha1:809b0477289607200f8f033bbc1dd5f4d92e381a
---! Hash: sha1:b7a08415002e32487b7106d9646121b627472ae2
+--! Previous: sha1:5380835f91152b19b4bb5148aa0962cea9ae986e
+--! Hash: sha1:42e3e9b370af8c277db4c09dcdb059952dfb8814
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as

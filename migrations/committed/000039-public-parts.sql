@@ -1,5 +1,5 @@
---! Previous: sha1:b7a08415002e32487b7106d9646121b627472ae2
---! Hash: sha1:986fcebc911ab22b64d18b2124fdce3427fddc9f
+--! Previous: sha1:35601abb5ce17f4e1729fd478fbbadae66a6371d
+--! Hash: sha1:5d7db4fca2b4f3eb89a498672a87436586d59f8a
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

@@ -1,5 +1,5 @@
---! Previous: sha1:986fcebc911ab22b64d18b2124fdce3427fddc9f
---! Hash: sha1:0b56e4f38c056643a282dfe4116ca543a98991e2
+--! Previous: sha1:5d7db4fca2b4f3eb89a498672a87436586d59f8a
+--! Hash: sha1:ac1028c348fe81b224d388a880d8a763a17a1386
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

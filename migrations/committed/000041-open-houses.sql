@@ -1,5 +1,5 @@
---! Previous: sha1:0b56e4f38c056643a282dfe4116ca543a98991e2
---! Hash: sha1:992e2ec1e7c0be60d355de3b141fab9f19491b77
+--! Previous: sha1:ac1028c348fe81b224d388a880d8a763a17a1386
+--! Hash: sha1:106206f3d4f0db58778227e68cb5727f94717920
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

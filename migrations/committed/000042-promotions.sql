@@ -1,5 +1,5 @@
---! Previous: sha1:992e2ec1e7c0be60d355de3b141fab9f19491b77
---! Hash: sha1:8e07257a7e44000d9cefabdcdf2acffb8166c668
+--! Previous: sha1:106206f3d4f0db58778227e68cb5727f94717920
+--! Hash: sha1:78a00e711f49316a00cde9455fba54d24f45601b
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

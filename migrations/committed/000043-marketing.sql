@@ -1,5 +1,5 @@
---! Previous: sha1:8e07257a7e44000d9cefabdcdf2acffb8166c668
---! Hash: sha1:18b8e7e208d4e0e1699545d4867441ef5462956b
+--! Previous: sha1:78a00e711f49316a00cde9455fba54d24f45601b
+--! Hash: sha1:47ef4294b073a80bfb063064d9da4d600fd73a2a
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

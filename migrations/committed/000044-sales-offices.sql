@@ -1,5 +1,5 @@
---! Previous: sha1:18b8e7e208d4e0e1699545d4867441ef5462956b
---! Hash: sha1:80c5dec39eed6f6786abfef881e2a364ba7eccd1
+--! Previous: sha1:47ef4294b073a80bfb063064d9da4d600fd73a2a
+--! Hash: sha1:75c314b965161b130ecb7975d3766d20cb23cfc2
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:80c5dec39eed6f6786abfef881e2a364ba7eccd1
---! Hash: sha1:3f9af484868e2e2ec4188e7bd15d07c9c37bb5d1
+--! Previous: sha1:75c314b965161b130ecb7975d3766d20cb23cfc2
+--! Hash: sha1:b5dedff1a032c46a091af6a4461d4996893e7be6
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

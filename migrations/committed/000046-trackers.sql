@@ -1,5 +1,5 @@
---! Previous: sha1:3f9af484868e2e2ec4188e7bd15d07c9c37bb5d1
---! Hash: sha1:047de33eb4c21f7bb0fc347c1f04e96c4d55a96d
+--! Previous: sha1:b5dedff1a032c46a091af6a4461d4996893e7be6
+--! Hash: sha1:97bf946266d84c1632966be71336493b63533ed0
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

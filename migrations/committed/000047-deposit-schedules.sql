@@ -1,5 +1,5 @@
---! Previous: sha1:047de33eb4c21f7bb0fc347c1f04e96c4d55a96d
---! Hash: sha1:6c7b758498dfbd8266552ffb70836ed135f0a8d6
+--! Previous: sha1:97bf946266d84c1632966be71336493b63533ed0
+--! Hash: sha1:ab6a40c9a05680ec24402e9d8f8f598c4001507e
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

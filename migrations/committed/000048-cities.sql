@@ -1,5 +1,5 @@
---! Previous: sha1:6c7b758498dfbd8266552ffb70836ed135f0a8d6
---! Hash: sha1:2849a6febb5ea59d7859cf19afaa9b73a317b013
+--! Previous: sha1:ab6a40c9a05680ec24402e9d8f8f598c4001507e
+--! Hash: sha1:2accb9f9f7e7df5357c11cf38d8ce5516f293972
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

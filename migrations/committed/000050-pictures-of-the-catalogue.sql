@@ -1,5 +1,5 @@
---! Previous: sha1:2849a6febb5ea59d7859cf19afaa9b73a317b013
---! Hash: sha1:ed1b494f895eb7f674ddc064612835a2a1dd68ac
+--! Previous: sha1:2accb9f9f7e7df5357c11cf38d8ce5516f293972
+--! Hash: sha1:a2bd0e193117c02ffda86d77a71874c2a79ec17c
 --! Message: pictures-of-the-catalogue
 
 -- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
