@@ -1,5 +1,5 @@
 --! Previous: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
---! Hash: sha1:c49c3ca9f650af0b794654dfca1eaba5671cab82
+--! Hash: sha1:f18c02b75f5c7d9a41d89c0aa60808d48510f95e
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
@@ -126,12 +126,13 @@ begin
     on conflict do nothing;
   insert into app_hidden.transition_requirements (subject, to_state, column_name, message)
     select subject, requirements[i][1], requirements[i][2], requirements[i][3] from generate_subscripts(requirements, 1) i;
-  -- PERF: by a condition of the trigger, a change of something else does not even call it.
+  -- PERF: by a condition of the trigger, a change of something else does not even call it, but in a state that requires something.
   execute format('create trigger _300_state_first before insert on app_public.%1$I for each row execute function app_private.tg__state(%2$L, %3$L);
-      create trigger _300_state before update on app_public.%1$I for each row when (old.status is distinct from new.status)
-        execute function app_private.tg__state(%2$L, %3$L)',
+      create trigger _300_state before update on app_public.%1$I for each row
+        when (old.status is distinct from new.status or new.status::text = any (%4$L::text[])) execute function app_private.tg__state(%2$L, %3$L)',
     table_name, subject, exists (select from pg_attribute a
-      where a.attrelid = format('app_public.%I', table_name)::regclass and a.attname = 'status_changed_at' and not a.attisdropped));
+      where a.attrelid = format('app_public.%I', table_name)::regclass and a.attname = 'status_changed_at' and not a.attisdropped),
+    coalesce((select array_agg(distinct requirements[i][1]) from generate_subscripts(requirements, 1) i), '{}'));
 end $$;
 comment on function app_private.make_state_machine(text, text, text[], text[], text[]) is
   'Gives a table with a status its machine: steps are {from, to, hand|service, permission}, requirements are {to, column, message}.';

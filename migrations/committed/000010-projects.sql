@@ -1,5 +1,5 @@
---! Previous: sha1:c49c3ca9f650af0b794654dfca1eaba5671cab82
---! Hash: sha1:8442c5d5e4f023393e536ea74a7c154380be6b31
+--! Previous: sha1:f18c02b75f5c7d9a41d89c0aa60808d48510f95e
+--! Hash: sha1:e48c41f4e34294d4ea3f16a71dbe9241831d68a7
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:8442c5d5e4f023393e536ea74a7c154380be6b31
---! Hash: sha1:c2658ce5428e323a3e439dda3d5112614bbd7caf
+--! Previous: sha1:e48c41f4e34294d4ea3f16a71dbe9241831d68a7
+--! Hash: sha1:bd142c1848e7ec538042b6c210002ac8781d6331
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

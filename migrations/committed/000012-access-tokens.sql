@@ -1,5 +1,5 @@
---! Previous: sha1:c2658ce5428e323a3e439dda3d5112614bbd7caf
---! Hash: sha1:2add2dd38680ffafc784f1c3e8864ee1c542819e
+--! Previous: sha1:bd142c1848e7ec538042b6c210002ac8781d6331
+--! Hash: sha1:9ca5184e9fa3116898ca0c63c7864889282f8a9d
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:2add2dd38680ffafc784f1c3e8864ee1c542819e
---! Hash: sha1:3049823fafd10a7538f46337bde530b19ef6955c
+--! Previous: sha1:9ca5184e9fa3116898ca0c63c7864889282f8a9d
+--! Hash: sha1:2d21d45176aee3c9c1f42b8497f23d201e304ae7
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

@@ -1,5 +1,5 @@
---! Previous: sha1:3049823fafd10a7538f46337bde530b19ef6955c
---! Hash: sha1:f0e030f794f3c67084d1b8512ac61be40d8dde41
+--! Previous: sha1:2d21d45176aee3c9c1f42b8497f23d201e304ae7
+--! Hash: sha1:3f8b6714f9c58939c3e2cf2fdf9d5eccc33bb165
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

@@ -1,5 +1,5 @@
---! Previous: sha1:f0e030f794f3c67084d1b8512ac61be40d8dde41
---! Hash: sha1:77710497247db170240a0401dbeeccc38f1d5bb3
+--! Previous: sha1:3f8b6714f9c58939c3e2cf2fdf9d5eccc33bb165
+--! Hash: sha1:0026d59cd60f56d8d7bf8d2b8d86b0300200f808
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

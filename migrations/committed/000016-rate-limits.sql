@@ -1,5 +1,5 @@
---! Previous: sha1:77710497247db170240a0401dbeeccc38f1d5bb3
---! Hash: sha1:416f8d1dff3aceffa58599f9842c99d607183d0f
+--! Previous: sha1:0026d59cd60f56d8d7bf8d2b8d86b0300200f808
+--! Hash: sha1:4d0b5e4abbd8f6030c066b1f580475e4de198457
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

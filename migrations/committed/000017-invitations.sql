@@ -1,5 +1,5 @@
---! Previous: sha1:416f8d1dff3aceffa58599f9842c99d607183d0f
---! Hash: sha1:a28d6be5b884f925c257128f3d777e3b6e9005dc
+--! Previous: sha1:4d0b5e4abbd8f6030c066b1f580475e4de198457
+--! Hash: sha1:2bbee40681568372c3086c2ec999828a41f8597f
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

@@ -1,5 +1,5 @@
---! Previous: sha1:a28d6be5b884f925c257128f3d777e3b6e9005dc
---! Hash: sha1:2e63587fa89549ccb8a281b0b79b758414c5eb22
+--! Previous: sha1:2bbee40681568372c3086c2ec999828a41f8597f
+--! Hash: sha1:f9b8900acf51da1624c37f1aa9c48ed502b3e37e
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:2e63587fa89549ccb8a281b0b79b758414c5eb22
---! Hash: sha1:264309b44a51f7454878576d3da923588a904661
+--! Previous: sha1:f9b8900acf51da1624c37f1aa9c48ed502b3e37e
+--! Hash: sha1:103237bc99ed87c7673018e09cfd5df72415d9ed
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

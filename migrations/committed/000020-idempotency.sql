@@ -1,5 +1,5 @@
---! Previous: sha1:264309b44a51f7454878576d3da923588a904661
---! Hash: sha1:24e02942b395960a113256439d5f018a219a5dc5
+--! Previous: sha1:103237bc99ed87c7673018e09cfd5df72415d9ed
+--! Hash: sha1:d21fe43b5834676d28108b978888770ce2502751
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

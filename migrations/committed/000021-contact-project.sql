@@ -1,5 +1,5 @@
---! Previous: sha1:24e02942b395960a113256439d5f018a219a5dc5
---! Hash: sha1:2f603788ebbe9cefb0fd20b656fafbf463d9861b
+--! Previous: sha1:d21fe43b5834676d28108b978888770ce2502751
+--! Hash: sha1:fe9841da31ecb107927c296183460125933d1d0f
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

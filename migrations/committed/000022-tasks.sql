@@ -1,5 +1,5 @@
---! Previous: sha1:2f603788ebbe9cefb0fd20b656fafbf463d9861b
---! Hash: sha1:b858484bd4b53f08de74b9dbe04413e6988855d7
+--! Previous: sha1:fe9841da31ecb107927c296183460125933d1d0f
+--! Hash: sha1:f6abf83606ae9bd7d31030781ab464312a76df5f
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

@@ -1,5 +1,5 @@
---! Previous: sha1:b858484bd4b53f08de74b9dbe04413e6988855d7
---! Hash: sha1:614c437617b7243e24630d6c0bdd1e510a0a97d6
+--! Previous: sha1:f6abf83606ae9bd7d31030781ab464312a76df5f
+--! Hash: sha1:5a1d8372a05bc59da08badf2623a5670f57d7a9f
 --! Message: floor-plans
 
 -- Floor plans: the designs that units are built to. What inventory has in common comes first: its enumerations, which

@@ -1,5 +1,5 @@
---! Previous: sha1:614c437617b7243e24630d6c0bdd1e510a0a97d6
---! Hash: sha1:95a4aa66977199e87cb641887cd7f6364ef024d2
+--! Previous: sha1:5a1d8372a05bc59da08badf2623a5670f57d7a9f
+--! Hash: sha1:b217cd1f8cf9408ad1f156a7adbb9d88a25cb927
 --! Message: lots
 
 -- Lots: the land that homes stand on, sold alone or with a home.

@@ -1,5 +1,5 @@
---! Previous: sha1:95a4aa66977199e87cb641887cd7f6364ef024d2
---! Hash: sha1:02d43b6b4e7e776013f254303b990400cf440288
+--! Previous: sha1:b217cd1f8cf9408ad1f156a7adbb9d88a25cb927
+--! Hash: sha1:ac2526782d548eaa3ea1e38777824ac1f9e8aba0
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what

@@ -1,5 +1,5 @@
---! Previous: sha1:02d43b6b4e7e776013f254303b990400cf440288
---! Hash: sha1:c5d4b782e8f946b3298160107c1473749ddf2ad8
+--! Previous: sha1:ac2526782d548eaa3ea1e38777824ac1f9e8aba0
+--! Hash: sha1:1d819c18fee46edca4592beb8ab752e39a68d3c1
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

@@ -1,5 +1,5 @@
---! Previous: sha1:c5d4b782e8f946b3298160107c1473749ddf2ad8
---! Hash: sha1:5380835f91152b19b4bb5148aa0962cea9ae986e
+--! Previous: sha1:1d819c18fee46edca4592beb8ab752e39a68d3c1
+--! Hash: sha1:3f3612ba7b08c40d6a6b6e0affd2d21619b598b5
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
@@ -194,7 +194,7 @@ grant execute on function app_private.refresh_service_index to plat_worker;
 -- A number of the service's own: it neither makes a new version nor an event.
 drop trigger _900_touch on app_public.projects;
 create trigger _900_touch before update on app_public.projects for each row
-  when (old.service_index is not distinct from new.service_index) execute function app_private.tg__touch();
+  when (old.service_index is not distinct from new.service_index) execute function app_private.tg__touch('city');
 comment on column app_public.projects.service_index is E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
 
 --------------------------------------------------------------------------------------------------------

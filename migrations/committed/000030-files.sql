@@ -1,5 +1,5 @@
---! Previous: sha1:5380835f91152b19b4bb5148aa0962cea9ae986e
---! Hash: sha1:42e3e9b370af8c277db4c09dcdb059952dfb8814
+--! Previous: sha1:3f3612ba7b08c40d6a6b6e0affd2d21619b598b5
+--! Hash: sha1:442c774bb4ce3b3d15155b93abde580538f02f82
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as

@@ -1,5 +1,5 @@
---! Previous: sha1:42e3e9b370af8c277db4c09dcdb059952dfb8814
---! Hash: sha1:35601abb5ce17f4e1729fd478fbbadae66a6371d
+--! Previous: sha1:442c774bb4ce3b3d15155b93abde580538f02f82
+--! Hash: sha1:2618b4109dbdbf72130fa65cdbeb78cddc7e4bb7
 --! Message: inventory-files
 
 -- Pictures, drawings and documents of floor plans, pictures of lots and units.

@@ -1,5 +1,5 @@
---! Previous: sha1:35601abb5ce17f4e1729fd478fbbadae66a6371d
---! Hash: sha1:5d7db4fca2b4f3eb89a498672a87436586d59f8a
+--! Previous: sha1:2618b4109dbdbf72130fa65cdbeb78cddc7e4bb7
+--! Hash: sha1:501e0c233e54295999f28f341572c41de147588c
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

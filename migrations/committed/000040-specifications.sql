@@ -1,5 +1,5 @@
---! Previous: sha1:5d7db4fca2b4f3eb89a498672a87436586d59f8a
---! Hash: sha1:ac1028c348fe81b224d388a880d8a763a17a1386
+--! Previous: sha1:501e0c233e54295999f28f341572c41de147588c
+--! Hash: sha1:aaf61cfcaa84ac280d81c79a432c806e2faf0324
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

@@ -1,5 +1,5 @@
---! Previous: sha1:ac1028c348fe81b224d388a880d8a763a17a1386
---! Hash: sha1:106206f3d4f0db58778227e68cb5727f94717920
+--! Previous: sha1:aaf61cfcaa84ac280d81c79a432c806e2faf0324
+--! Hash: sha1:1b70f0c75df5d34fcf4c818f2d5ad3dd3762328e
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

@@ -1,5 +1,5 @@
---! Previous: sha1:106206f3d4f0db58778227e68cb5727f94717920
---! Hash: sha1:78a00e711f49316a00cde9455fba54d24f45601b
+--! Previous: sha1:1b70f0c75df5d34fcf4c818f2d5ad3dd3762328e
+--! Hash: sha1:424d604416d7c06e6cd06c8c9a7670aaddb763f2
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

@@ -1,5 +1,5 @@
---! Previous: sha1:78a00e711f49316a00cde9455fba54d24f45601b
---! Hash: sha1:47ef4294b073a80bfb063064d9da4d600fd73a2a
+--! Previous: sha1:424d604416d7c06e6cd06c8c9a7670aaddb763f2
+--! Hash: sha1:0edc8e256763f240a5a438ff0a846b2f65159ae7
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

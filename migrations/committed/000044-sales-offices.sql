@@ -1,5 +1,5 @@
---! Previous: sha1:47ef4294b073a80bfb063064d9da4d600fd73a2a
---! Hash: sha1:75c314b965161b130ecb7975d3766d20cb23cfc2
+--! Previous: sha1:0edc8e256763f240a5a438ff0a846b2f65159ae7
+--! Hash: sha1:17388d54ed42d7e7cb67bea747325d41e10089d4
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:75c314b965161b130ecb7975d3766d20cb23cfc2
---! Hash: sha1:b5dedff1a032c46a091af6a4461d4996893e7be6
+--! Previous: sha1:17388d54ed42d7e7cb67bea747325d41e10089d4
+--! Hash: sha1:04b826ac7ed38b46d97fd1e586810d54ceb9d00f
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

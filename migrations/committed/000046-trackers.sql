@@ -1,5 +1,5 @@
---! Previous: sha1:b5dedff1a032c46a091af6a4461d4996893e7be6
---! Hash: sha1:97bf946266d84c1632966be71336493b63533ed0
+--! Previous: sha1:04b826ac7ed38b46d97fd1e586810d54ceb9d00f
+--! Hash: sha1:7a546e1bca388ba9c75e74b8980f92adf977dd26
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:97bf946266d84c1632966be71336493b63533ed0
---! Hash: sha1:ab6a40c9a05680ec24402e9d8f8f598c4001507e
+--! Previous: sha1:7a546e1bca388ba9c75e74b8980f92adf977dd26
+--! Hash: sha1:30dd32688fca48f0e6203d20aae5a41999a6bc4f
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

@@ -1,5 +1,5 @@
---! Previous: sha1:ab6a40c9a05680ec24402e9d8f8f598c4001507e
---! Hash: sha1:2accb9f9f7e7df5357c11cf38d8ce5516f293972
+--! Previous: sha1:30dd32688fca48f0e6203d20aae5a41999a6bc4f
+--! Hash: sha1:bf4fdc86180526fb99186cf07a8fe545da61b00e
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

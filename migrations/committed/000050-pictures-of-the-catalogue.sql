@@ -1,5 +1,5 @@
---! Previous: sha1:2accb9f9f7e7df5357c11cf38d8ce5516f293972
---! Hash: sha1:a2bd0e193117c02ffda86d77a71874c2a79ec17c
+--! Previous: sha1:bf4fdc86180526fb99186cf07a8fe545da61b00e
+--! Hash: sha1:747769a67e1d98f93b2c09e92c428a46052d6154
 --! Message: pictures-of-the-catalogue
 
 -- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
