@@ -102,6 +102,19 @@ function describeGrouping(codec: PgCodec | undefined, value: string): string {
   return unit ? `By ${unit.toLowerCase()}: ${what}` : `By each value: ${what}`;
 }
 
+/** PERF: asked once per field of the schema. */
+const functionsByName = new WeakMap<object, Map<string, AnyResource>>();
+
+function functionNamed(build: GraphileBuild.Build, name: string): AnyResource | undefined {
+  let functions = functionsByName.get(build.input);
+  if (!functions) {
+    const resources = (Object.values(build.pgResources) as AnyResource[]).filter((r) => r.parameters);
+    functions = new Map(resources.map((resource) => [camel(resource.extensions?.pg?.name ?? ""), resource]));
+    functionsByName.set(build.input, functions);
+  }
+  return functions.get(name);
+}
+
 /** The tags of the function behind a field: `@arg city …` in its comment describes an argument, as in operations. */
 function functionTags(
   build: GraphileBuild.Build,
@@ -111,9 +124,7 @@ function functionTags(
   const scope = build.scopeByType.get(Self) as { pgCodec?: PgCodec } | undefined;
   const table = scope?.pgCodec?.extensions?.pg?.name;
   const name = table === undefined ? fieldName : camel(`${table}_${snake(fieldName)}`);
-  return (Object.values(build.pgResources) as AnyResource[]).find(
-    ({ parameters, extensions }) => parameters && camel(extensions?.pg?.name ?? "") === name,
-  )?.extensions?.tags as Record<string, unknown> | undefined;
+  return functionNamed(build, name)?.extensions?.tags as Record<string, unknown> | undefined;
 }
 
 export const DescriptionsPlugin: GraphileConfig.Plugin = {

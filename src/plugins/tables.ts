@@ -3,8 +3,17 @@ import type { PgResource } from "postgraphile/@dataplan/pg";
 
 export type AnyResource = PgResource<any, any, any, any, any>;
 
+/** PERF: asked once per field of the schema, and behaviours are slow to match. */
+const known = new WeakMap<object, AnyResource[]>();
+
 /** Tables of app_public with a primary key `id` that the API may read. */
 export function recordTables(build: GraphileBuild.Build): AnyResource[] {
+  let tables = known.get(build.input);
+  if (!tables) known.set(build.input, (tables = findRecordTables(build)));
+  return tables;
+}
+
+function findRecordTables(build: GraphileBuild.Build): AnyResource[] {
   return (Object.values(build.pgResources) as AnyResource[]).filter(
     (resource) =>
       !resource.parameters &&
