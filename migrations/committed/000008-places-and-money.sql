@@ -1,5 +1,5 @@
 --! Previous: sha1:f435961320eb5826c5a050d1c4c4d18142300774
---! Hash: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
+--! Hash: sha1:658be64cc168b5c337876e5bdb75a6d2b27a1d54
 --! Message: places-and-money
 
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
@@ -140,20 +140,3 @@ begin
   return round(amount, digits);
 end $$;
 comment on function app_hidden.to_money(numeric, text, text) is 'An amount with exactly the digits of its currency; one with more is refused.';
-
-create function app_private.tg__contact_details() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  if tg_op = 'INSERT' or new.phone is distinct from old.phone then
-    new.phone := app_hidden.to_e164(new.phone, to_jsonb(new) #>> '{address,country}');
-  end if;
-  if to_jsonb(new) ? 'email' then
-    new.email := lower(new.email);
-  end if;
-  return new;
-end $$;
-comment on function app_private.tg__contact_details() is 'E-mail in lower case, phone as E.164 in the country of the row''s own address.';
-create trigger _200_contact_details before insert or update on app_public.organizations
-  for each row execute function app_private.tg__contact_details();
-create trigger _200_contact_details before insert or update on app_public.users
-  for each row execute function app_private.tg__contact_details();

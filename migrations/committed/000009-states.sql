@@ -1,5 +1,5 @@
---! Previous: sha1:738646b0cfa130bc26ec6edcd02f391f0477959b
---! Hash: sha1:f18c02b75f5c7d9a41d89c0aa60808d48510f95e
+--! Previous: sha1:658be64cc168b5c337876e5bdb75a6d2b27a1d54
+--! Hash: sha1:88bac2760cfc6a9ec656022fedbd4a420c834d50
 --! Message: states
 
 -- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions

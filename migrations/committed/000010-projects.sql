@@ -1,5 +1,5 @@
---! Previous: sha1:f18c02b75f5c7d9a41d89c0aa60808d48510f95e
---! Hash: sha1:e48c41f4e34294d4ea3f16a71dbe9241831d68a7
+--! Previous: sha1:88bac2760cfc6a9ec656022fedbd4a420c834d50
+--! Hash: sha1:6ccfef6719363a4b23d8f17984b7d00d1cd39877
 --! Message: projects
 
 -- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the

@@ -1,5 +1,5 @@
---! Previous: sha1:e48c41f4e34294d4ea3f16a71dbe9241831d68a7
---! Hash: sha1:bd142c1848e7ec538042b6c210002ac8781d6331
+--! Previous: sha1:6ccfef6719363a4b23d8f17984b7d00d1cd39877
+--! Hash: sha1:441f6726dc573e30562dbc7428692fd223ccca1d
 --! Message: sign-in
 
 -- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what

@@ -1,5 +1,5 @@
---! Previous: sha1:bd142c1848e7ec538042b6c210002ac8781d6331
---! Hash: sha1:9ca5184e9fa3116898ca0c63c7864889282f8a9d
+--! Previous: sha1:441f6726dc573e30562dbc7428692fd223ccca1d
+--! Hash: sha1:6c779a2bcb728888e53f8a1c35fc6b2340ed054d
 --! Message: access-tokens
 
 -- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,

@@ -1,5 +1,5 @@
---! Previous: sha1:9ca5184e9fa3116898ca0c63c7864889282f8a9d
---! Hash: sha1:2d21d45176aee3c9c1f42b8497f23d201e304ae7
+--! Previous: sha1:6c779a2bcb728888e53f8a1c35fc6b2340ed054d
+--! Hash: sha1:740c1de2216e3b43979c1bb1a44eae0bdefb89d2
 --! Message: passwords
 
 -- What users change about their own account: the password, with the present one or with a one-time code from a mail,

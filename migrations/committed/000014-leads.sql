@@ -1,5 +1,5 @@
---! Previous: sha1:2d21d45176aee3c9c1f42b8497f23d201e304ae7
---! Hash: sha1:3f8b6714f9c58939c3e2cf2fdf9d5eccc33bb165
+--! Previous: sha1:740c1de2216e3b43979c1bb1a44eae0bdefb89d2
+--! Hash: sha1:551315b2a6a498543c9b0d8472df0640c72c366a
 --! Message: leads
 
 -- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.

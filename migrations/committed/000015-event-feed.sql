@@ -1,5 +1,5 @@
---! Previous: sha1:3f8b6714f9c58939c3e2cf2fdf9d5eccc33bb165
---! Hash: sha1:0026d59cd60f56d8d7bf8d2b8d86b0300200f808
+--! Previous: sha1:551315b2a6a498543c9b0d8472df0640c72c366a
+--! Hash: sha1:9d60dcd60fe2690ad34f0863b483c2b5510dc41d
 --! Message: event-feed
 
 -- Reading the stream: the change feed of the viewer's organizations, and the history of each record.

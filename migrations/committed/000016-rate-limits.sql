@@ -1,5 +1,5 @@
---! Previous: sha1:0026d59cd60f56d8d7bf8d2b8d86b0300200f808
---! Hash: sha1:4d0b5e4abbd8f6030c066b1f580475e4de198457
+--! Previous: sha1:9d60dcd60fe2690ad34f0863b483c2b5510dc41d
+--! Hash: sha1:10a4b8488355eee42c26a1d9a9b67f7c62557b20
 --! Message: rate-limits
 
 -- How often somebody may do something, whatever it is: one row per bucket and key remembers the recent times.

@@ -1,5 +1,5 @@
---! Previous: sha1:4d0b5e4abbd8f6030c066b1f580475e4de198457
---! Hash: sha1:2bbee40681568372c3086c2ec999828a41f8597f
+--! Previous: sha1:10a4b8488355eee42c26a1d9a9b67f7c62557b20
+--! Hash: sha1:fea5917207fe1f563adc07b5d5812f714362957a
 --! Message: invitations
 
 -- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a

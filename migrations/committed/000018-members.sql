@@ -1,5 +1,5 @@
---! Previous: sha1:2bbee40681568372c3086c2ec999828a41f8597f
---! Hash: sha1:f9b8900acf51da1624c37f1aa9c48ed502b3e37e
+--! Previous: sha1:fea5917207fe1f563adc07b5d5812f714362957a
+--! Hash: sha1:88ce120e9e9e9095ea57513d37ca7c867d26ed7c
 --! Message: members
 
 -- Founding an organization, and what its owners do with its members.

@@ -1,5 +1,5 @@
---! Previous: sha1:f9b8900acf51da1624c37f1aa9c48ed502b3e37e
---! Hash: sha1:103237bc99ed87c7673018e09cfd5df72415d9ed
+--! Previous: sha1:88ce120e9e9e9095ea57513d37ca7c867d26ed7c
+--! Hash: sha1:b7241261051a43022355c577d091fe9774cf6294
 --! Message: messages
 
 -- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from

@@ -1,5 +1,5 @@
---! Previous: sha1:103237bc99ed87c7673018e09cfd5df72415d9ed
---! Hash: sha1:d21fe43b5834676d28108b978888770ce2502751
+--! Previous: sha1:b7241261051a43022355c577d091fe9774cf6294
+--! Hash: sha1:b1ea725ff9ce6d05088c2752e694588a17677a7a
 --! Message: idempotency
 
 -- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the

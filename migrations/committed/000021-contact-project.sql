@@ -1,5 +1,5 @@
---! Previous: sha1:d21fe43b5834676d28108b978888770ce2502751
---! Hash: sha1:fe9841da31ecb107927c296183460125933d1d0f
+--! Previous: sha1:b1ea725ff9ce6d05088c2752e694588a17677a7a
+--! Hash: sha1:e8a18f8900d5610a76260eef8e53c15c990b0a01
 --! Message: contact-project
 
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one with

@@ -1,5 +1,5 @@
---! Previous: sha1:fe9841da31ecb107927c296183460125933d1d0f
---! Hash: sha1:f6abf83606ae9bd7d31030781ab464312a76df5f
+--! Previous: sha1:e8a18f8900d5610a76260eef8e53c15c990b0a01
+--! Hash: sha1:e45de2c34ea4e41fb52f6d3f4a4c03374e63fc8b
 --! Message: tasks
 
 -- What people have to do: for a lead, in a project, or for the organization alone.

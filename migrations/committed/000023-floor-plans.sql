@@ -1,5 +1,5 @@
---! Previous: sha1:f6abf83606ae9bd7d31030781ab464312a76df5f
---! Hash: sha1:5a1d8372a05bc59da08badf2623a5670f57d7a9f
+--! Previous: sha1:e45de2c34ea4e41fb52f6d3f4a4c03374e63fc8b
+--! Hash: sha1:05d7eb7c4142db758e025b2042ff9a3764ad3d00
 --! Message: floor-plans
 
 -- Floor plans: the designs that units are built to. What inventory has in common comes first: its enumerations, which

@@ -1,5 +1,5 @@
---! Previous: sha1:5a1d8372a05bc59da08badf2623a5670f57d7a9f
---! Hash: sha1:b217cd1f8cf9408ad1f156a7adbb9d88a25cb927
+--! Previous: sha1:05d7eb7c4142db758e025b2042ff9a3764ad3d00
+--! Hash: sha1:e583a3ab8d2608c2dfc0a766ffa6234c1a8ee759
 --! Message: lots
 
 -- Lots: the land that homes stand on, sold alone or with a home.

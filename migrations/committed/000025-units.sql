@@ -1,5 +1,5 @@
---! Previous: sha1:b217cd1f8cf9408ad1f156a7adbb9d88a25cb927
---! Hash: sha1:ac2526782d548eaa3ea1e38777824ac1f9e8aba0
+--! Previous: sha1:e583a3ab8d2608c2dfc0a766ffa6234c1a8ee759
+--! Hash: sha1:0c892afe8752884b9c23aeefb7f87b87eefdd902
 --! Message: units
 
 -- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row, what

@@ -1,5 +1,5 @@
---! Previous: sha1:ac2526782d548eaa3ea1e38777824ac1f9e8aba0
---! Hash: sha1:1d819c18fee46edca4592beb8ab752e39a68d3c1
+--! Previous: sha1:0c892afe8752884b9c23aeefb7f87b87eefdd902
+--! Hash: sha1:dfb74685309d4c3ce95cd77fb5905e1449f9b46e
 --! Message: claims
 
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two claims

@@ -1,5 +1,5 @@
---! Previous: sha1:1d819c18fee46edca4592beb8ab752e39a68d3c1
---! Hash: sha1:3f3612ba7b08c40d6a6b6e0affd2d21619b598b5
+--! Previous: sha1:dfb74685309d4c3ce95cd77fb5905e1449f9b46e
+--! Hash: sha1:6c8d5a4acec7c2efe24270d2e58c80bc50be07e0
 --! Message: inventory-views
 
 -- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.

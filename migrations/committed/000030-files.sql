@@ -1,5 +1,5 @@
---! Previous: sha1:3f3612ba7b08c40d6a6b6e0affd2d21619b598b5
---! Hash: sha1:442c774bb4ce3b3d15155b93abde580538f02f82
+--! Previous: sha1:6c8d5a4acec7c2efe24270d2e58c80bc50be07e0
+--! Hash: sha1:bdf4c5c55681338ba07f4f90c7207383a2a2a780
 --! Message: files
 
 -- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such as

@@ -1,5 +1,5 @@
---! Previous: sha1:442c774bb4ce3b3d15155b93abde580538f02f82
---! Hash: sha1:2618b4109dbdbf72130fa65cdbeb78cddc7e4bb7
+--! Previous: sha1:bdf4c5c55681338ba07f4f90c7207383a2a2a780
+--! Hash: sha1:a7778b426b21cbbc110699cdb36a7338d15eec91
 --! Message: inventory-files
 
 -- Pictures, drawings and documents of floor plans, pictures of lots and units.

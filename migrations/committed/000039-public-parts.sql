@@ -1,5 +1,5 @@
---! Previous: sha1:2618b4109dbdbf72130fa65cdbeb78cddc7e4bb7
---! Hash: sha1:501e0c233e54295999f28f341572c41de147588c
+--! Previous: sha1:a7778b426b21cbbc110699cdb36a7338d15eec91
+--! Hash: sha1:48ab22d4e090a9cb3a05c8e45e43ea917e809f5b
 --! Message: public-parts
 
 -- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are

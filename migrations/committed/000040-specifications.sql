@@ -1,5 +1,5 @@
---! Previous: sha1:501e0c233e54295999f28f341572c41de147588c
---! Hash: sha1:aaf61cfcaa84ac280d81c79a432c806e2faf0324
+--! Previous: sha1:48ab22d4e090a9cb3a05c8e45e43ea917e809f5b
+--! Hash: sha1:8b587a6fca7de11a42df466cbffdcbb854852055
 --! Message: specifications
 
 -- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees

@@ -1,5 +1,5 @@
---! Previous: sha1:aaf61cfcaa84ac280d81c79a432c806e2faf0324
---! Hash: sha1:1b70f0c75df5d34fcf4c818f2d5ad3dd3762328e
+--! Previous: sha1:8b587a6fca7de11a42df466cbffdcbb854852055
+--! Hash: sha1:8a792fcbab013daf4572412cf0d9797ba0e4bc53
 --! Message: open-houses
 
 -- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE

@@ -1,5 +1,5 @@
---! Previous: sha1:1b70f0c75df5d34fcf4c818f2d5ad3dd3762328e
---! Hash: sha1:424d604416d7c06e6cd06c8c9a7670aaddb763f2
+--! Previous: sha1:8a792fcbab013daf4572412cf0d9797ba0e4bc53
+--! Hash: sha1:319c895bdd79cc07155d491010f20e502338d31d
 --! Message: promotions
 
 -- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column

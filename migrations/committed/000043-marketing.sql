@@ -1,5 +1,5 @@
---! Previous: sha1:424d604416d7c06e6cd06c8c9a7670aaddb763f2
---! Hash: sha1:0edc8e256763f240a5a438ff0a846b2f65159ae7
+--! Previous: sha1:319c895bdd79cc07155d491010f20e502338d31d
+--! Hash: sha1:56c39ebac7718fe88434d8566d7bc2dfc9171aaa
 --! Message: marketing
 
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.

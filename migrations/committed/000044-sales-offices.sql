@@ -1,5 +1,5 @@
---! Previous: sha1:0edc8e256763f240a5a438ff0a846b2f65159ae7
---! Hash: sha1:17388d54ed42d7e7cb67bea747325d41e10089d4
+--! Previous: sha1:56c39ebac7718fe88434d8566d7bc2dfc9171aaa
+--! Hash: sha1:a3f65e29ea5fd7d10b5611af6752b96081f9b019
 --! Message: sales-offices
 
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.

@@ -1,5 +1,5 @@
---! Previous: sha1:17388d54ed42d7e7cb67bea747325d41e10089d4
---! Hash: sha1:04b826ac7ed38b46d97fd1e586810d54ceb9d00f
+--! Previous: sha1:a3f65e29ea5fd7d10b5611af6752b96081f9b019
+--! Hash: sha1:b86221e8889ce2f9d56274bbd87dfb378510a399
 --! Message: lease-permits
 
 -- Lease permits: rights to let a home that a project has a limited number of.

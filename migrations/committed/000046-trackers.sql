@@ -1,5 +1,5 @@
---! Previous: sha1:04b826ac7ed38b46d97fd1e586810d54ceb9d00f
---! Hash: sha1:7a546e1bca388ba9c75e74b8980f92adf977dd26
+--! Previous: sha1:b86221e8889ce2f9d56274bbd87dfb378510a399
+--! Hash: sha1:3819f6d4a1be5fac7ae71a91545f49fd3812c9d4
 --! Message: trackers
 
 -- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.

@@ -1,5 +1,5 @@
---! Previous: sha1:7a546e1bca388ba9c75e74b8980f92adf977dd26
---! Hash: sha1:30dd32688fca48f0e6203d20aae5a41999a6bc4f
+--! Previous: sha1:3819f6d4a1be5fac7ae71a91545f49fd3812c9d4
+--! Hash: sha1:551d05d2c09a1cd9dc16bb288d761420a3b7fd44
 --! Message: deposit-schedules
 
 -- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.

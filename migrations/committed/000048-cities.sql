@@ -1,5 +1,5 @@
---! Previous: sha1:30dd32688fca48f0e6203d20aae5a41999a6bc4f
---! Hash: sha1:bf4fdc86180526fb99186cf07a8fe545da61b00e
+--! Previous: sha1:551d05d2c09a1cd9dc16bb288d761420a3b7fd44
+--! Hash: sha1:8b4acb2e2ed1037f1d8707f254d929beae339ef7
 --! Message: cities
 
 -- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The service

@@ -1,5 +1,5 @@
---! Previous: sha1:bf4fdc86180526fb99186cf07a8fe545da61b00e
---! Hash: sha1:747769a67e1d98f93b2c09e92c428a46052d6154
+--! Previous: sha1:8b4acb2e2ed1037f1d8707f254d929beae339ef7
+--! Hash: sha1:301ae66bd26abbd8d9540e94422194e665d89039
 --! Message: pictures-of-the-catalogue
 
 -- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
