@@ -3,6 +3,7 @@ import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { isRetryable } from "./databaseErrors.ts";
+import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import type { Session, Statement } from "./session.ts";
 import type { Setter } from "./settings.ts";
 import { announceStatement } from "./statementEvents.ts";
@@ -24,14 +25,16 @@ export class FusedClient implements NodePostgresPgClient {
   readonly #setter: Setter | null;
   /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
   readonly #role: string;
+  readonly #deadlines: Deadlines | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
   #closed = false;
 
-  constructor(session: Session, setter: Setter | null, role: string) {
+  constructor(session: Session, setter: Setter | null, role: string, deadlines?: Deadlines) {
     this.#session = session;
     this.#setter = setter;
     this.#role = role;
+    this.#deadlines = deadlines;
   }
 
   /** @throws always: a statement sent past this client would run without role and claims. */
@@ -48,7 +51,7 @@ export class FusedClient implements NodePostgresPgClient {
     return this.#enqueue(async () => {
       for (let retries = 0; ; retries += 1) {
         try {
-          return await this.#send<TData>(query);
+          return await afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query));
         } catch (error) {
           if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
           await pause(Math.random() * LONGEST_PAUSE_MS);
@@ -60,7 +63,9 @@ export class FusedClient implements NodePostgresPgClient {
   /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not repeated after a conflict. */
   withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
     return this.#enqueue(() =>
-      TransactionClient.run(this.#session, this.#setter, (client) => callback(client as unknown as this)),
+      TransactionClient.run(this.#session, this.#setter, this.#deadlines, (client) =>
+        callback(client as unknown as this),
+      ),
     );
   }
 
