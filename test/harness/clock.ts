@@ -9,8 +9,8 @@ import type { Pool } from "pg";
 export async function passTime(owner: Pick<Pool, "query">, interval: string): Promise<void> {
   const { rows } = await owner.query<{ statement: string }>(
     `select format('update %s set %s', c.oid::regclass, string_agg(
-        case when a.atttypid = 'date'::regtype then format('%1$I = %1$I - extract(day from %2$L::interval)::int', a.attname, $1)
-          else format('%1$I = %1$I - %2$L::interval', a.attname, $1) end, ', ')) as statement
+        case when a.atttypid = 'date'::regtype then format('%1$I = %1$I - extract(day from %2$L::interval)::int', a.attname, $1::text)
+          else format('%1$I = %1$I - %2$L::interval', a.attname, $1::text) end, ', ')) as statement
       from pg_class c
       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
         and a.atttypid in ('timestamptz'::regtype, 'date'::regtype)
