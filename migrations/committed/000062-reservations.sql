@@ -1,5 +1,5 @@
 --! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:1a0709223d5b501bdf5ce839341695bec6de1324
+--! Hash: sha1:2795645570c02501b30d4d58b97382c488c47303
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is
@@ -8,7 +8,8 @@
 -- Chosen where nothing else says so:
 -- - The price begins as the list price alone; the premium of the lot is kept beside it, and whoever negotiates it in
 --   changes the price while the reservation is open.
--- - A lead that is LOST or UNQUALIFIED reserves nothing, and becomes neither while it has an open reservation.
+-- - A lead that is LOST, UNQUALIFIED or CONVERTED reserves nothing, and becomes neither of the first two while it has an open
+--   reservation.
 -- - Nobody reserves while the sales of the project are PAUSED.
 -- - A buyer reserves and cancels for themselves in a project where they have a purchase in force; what else there is to
 --   a reservation is the sales team's.
@@ -248,6 +249,8 @@ begin
       select l.status, l.deleted_at into lead from app_public.leads l where l.id = new.lead_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+      elsif lead.status = 'CONVERTED' then
+        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.', '{"field": "leadId"}');
       elsif lead.status in ('LOST', 'UNQUALIFIED') then
         perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status), '{"field": "leadId"}');
       end if;
@@ -419,7 +422,7 @@ begin
   perform set_config('plat.actor_type', 'BUYER', true);
   result := app_hidden.create_record(null::app_public.reservations, input || jsonb_build_object('buyer_id', app_public.current_user_id(),
     'assignee_id', purchase.assignee_id,
-    'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED'))));
+    'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
   perform set_config('plat.actor_type', before, true);
   return result;
 end $$;

@@ -1,5 +1,5 @@
---! Previous: sha1:1a0709223d5b501bdf5ce839341695bec6de1324
---! Hash: sha1:45d04613b7a8a69aa24ce9786d4e3fd69603cb2c
+--! Previous: sha1:2795645570c02501b30d4d58b97382c488c47303
+--! Hash: sha1:b38303890f928020f42858b25b12ba3373fc48fa
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.
