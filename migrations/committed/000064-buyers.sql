@@ -1,5 +1,5 @@
 --! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:745e4086206a6dba2cf887946bcda30caadba21d
+--! Hash: sha1:cc7f6b88bea006d126501114570de8dc4f1c675e
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -553,7 +553,6 @@ create trigger _220_buyer before insert or update of buyer_id on app_public.leas
 
 comment on table app_public.buyers is $$
 @portfolio buyer.read
-@publicRows
 @filterLists status
 
 A purchase, and who buys.$$;

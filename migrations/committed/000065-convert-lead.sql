@@ -1,5 +1,5 @@
---! Previous: sha1:745e4086206a6dba2cf887946bcda30caadba21d
---! Hash: sha1:b4c9b2fd5560eb8a23bbfaa0da5c837db7a4d8cc
+--! Previous: sha1:cc7f6b88bea006d126501114570de8dc4f1c675e
+--! Hash: sha1:38bef89000831673b99dc39bfc6a280dd5dbdbe2
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also
