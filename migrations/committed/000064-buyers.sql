@@ -1,5 +1,5 @@
 --! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:cc7f6b88bea006d126501114570de8dc4f1c675e
+--! Hash: sha1:faede71f9128421f5dc25255607776757967db8e
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -303,9 +303,15 @@ declare
   before text := coalesce(current_setting('plat.service', true), '');
   claim app_hidden.claims;
   is_over boolean := new.status = 'CANCELLED' or new.deleted_at is not null;
+  is_signed boolean := not is_over and new.status not in ('DRAFT', 'OUT_FOR_SIGNATURE');
+  can_end_negotiations boolean := to_regprocedure('app_private.end_negotiations(uuid, uuid, uuid, uuid, text)') is not null;
 begin
   if not is_over then
     perform app_private.move_inventory(new);
+  end if;
+  -- With a purchase that is signed there is nothing left to negotiate.
+  if is_signed and new.unit_id is not null and can_end_negotiations and (tg_op = 'INSERT' or old.status in ('DRAFT', 'OUT_FOR_SIGNATURE')) then
+    execute 'select app_private.end_negotiations(unit_id => $1, reason => $2)' using new.unit_id, 'The home was sold.';
   end if;
   perform set_config('plat.service', 'on', true);
   if tg_op = 'INSERT' then
@@ -319,7 +325,7 @@ begin
     if claim.id is not null then
       perform app_private.release_claim(claim.id, 'CANCELLED');
     end if;
-    if to_regprocedure('app_private.end_negotiations(uuid, uuid, uuid, uuid, text)') is not null then
+    if can_end_negotiations then
       execute 'select app_private.end_negotiations(buyer_id => $1, reason => $2)' using new.id, coalesce(new.cancellation_reason, 'The purchase was cancelled.');
     end if;
     -- What is due and not paid is due no more; the machine of deposits says which those are.

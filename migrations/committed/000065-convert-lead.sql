@@ -1,5 +1,5 @@
---! Previous: sha1:cc7f6b88bea006d126501114570de8dc4f1c675e
---! Hash: sha1:38bef89000831673b99dc39bfc6a280dd5dbdbe2
+--! Previous: sha1:faede71f9128421f5dc25255607776757967db8e
+--! Hash: sha1:9a56f622a5863702dc412a1a28344e84161290f9
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:38bef89000831673b99dc39bfc6a280dd5dbdbe2
---! Hash: sha1:1ae657b50fc62ae99daf98fbc604fd13468cdbc7
+--! Previous: sha1:fcc5cc439794c7794c6befab9202146a8e932f0a
+--! Hash: sha1:ec5eb44aa071c64c4cba4136d021893c2779e39a
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
