@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:faede71f9128421f5dc25255607776757967db8e
+--! Previous: sha1:b38303890f928020f42858b25b12ba3373fc48fa
+--! Hash: sha1:54022e6b481341586f264fd78443bffc0a17d98a
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:faede71f9128421f5dc25255607776757967db8e
---! Hash: sha1:9a56f622a5863702dc412a1a28344e84161290f9
+--! Previous: sha1:54022e6b481341586f264fd78443bffc0a17d98a
+--! Hash: sha1:f682a1334280b36c72f22d2001aa72bb36264c92
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

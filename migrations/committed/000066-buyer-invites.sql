@@ -1,5 +1,5 @@
---! Previous: sha1:9a56f622a5863702dc412a1a28344e84161290f9
---! Hash: sha1:fcc5cc439794c7794c6befab9202146a8e932f0a
+--! Previous: sha1:f682a1334280b36c72f22d2001aa72bb36264c92
+--! Hash: sha1:9b0686818282abc0c5eebfb0916da6c982f74989
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

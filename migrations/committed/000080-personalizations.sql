@@ -1,5 +1,5 @@
---! Previous: sha1:b38303890f928020f42858b25b12ba3373fc48fa
---! Hash: sha1:a80c9d342203a62f90949619b82f01712c0d79a5
+--! Previous: sha1:9b0686818282abc0c5eebfb0916da6c982f74989
+--! Hash: sha1:f1a8c4f717a83385d650534b82cbdd8bedcf2ece
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
