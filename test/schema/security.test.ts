@@ -257,6 +257,7 @@ test("definer functions that roles of the API may call beside the operations wer
        and not (n.nspname = 'app_public' and p.provolatile = 'v') order by (n.nspname || '.' || p.proname) collate "C"`,
   );
   expect(called).toEqual([
+    "app_hidden.add_import_rows",
     "app_hidden.claim_answer",
     "app_hidden.colleague_ids",
     "app_hidden.deleted_records",
@@ -275,6 +276,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_hidden.viewer_purchase_reservations",
     "app_hidden.viewer_purchases",
     "app_private.live_lead",
+    "app_private.open_import",
     "app_private.set_lead_agent",
     "app_private.slug_owner",
     "app_private.take_contact_message",
