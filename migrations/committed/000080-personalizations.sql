@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:0352feeb5d272527c7a4e66b8563eb0316f4a622
+--! Previous: sha1:fc9fdae7bb0dd080f9df55133df41c1026a4447b
+--! Hash: sha1:82c79445b1323604be8787e35c5ca634fe1f8f3b
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
