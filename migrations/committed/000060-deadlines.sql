@@ -1,5 +1,5 @@
---! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
+--! Previous: sha1:830bf0a355ce767584c657551f664da75df964ac
+--! Hash: sha1:f86d3716a2a7cc5689c22f90dd0918c2a1849d99
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

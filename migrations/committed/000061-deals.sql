@@ -1,5 +1,5 @@
---! Previous: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
---! Hash: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
+--! Previous: sha1:f86d3716a2a7cc5689c22f90dd0918c2a1849d99
+--! Hash: sha1:fc9fdae7bb0dd080f9df55133df41c1026a4447b
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

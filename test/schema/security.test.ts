@@ -286,6 +286,7 @@ test("definer functions that roles of the API may call beside the operations wer
        and not (n.nspname = 'app_public' and p.provolatile = 'v') order by (n.nspname || '.' || p.proname) collate "C"`,
   );
   expect(called).toEqual([
+    "app_hidden.add_import_rows",
     "app_hidden.claim_answer",
     "app_hidden.colleague_ids",
     "app_hidden.deleted_records",
@@ -310,6 +311,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.live_lead",
     "app_private.lock_purchase",
     "app_private.lock_reservation",
+    "app_private.open_import",
     "app_private.reserve_as_buyer",
     "app_private.set_buyer_agent",
     "app_private.set_lead_agent",
