@@ -1,5 +1,5 @@
---! Previous: sha1:830bf0a355ce767584c657551f664da75df964ac
---! Hash: sha1:f86d3716a2a7cc5689c22f90dd0918c2a1849d99
+--! Previous: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
+--! Hash: sha1:889e3b5a2e12a90f77f439befe33f716f9c5b0b5
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:f86d3716a2a7cc5689c22f90dd0918c2a1849d99
---! Hash: sha1:fc9fdae7bb0dd080f9df55133df41c1026a4447b
+--! Previous: sha1:889e3b5a2e12a90f77f439befe33f716f9c5b0b5
+--! Hash: sha1:d90c4d8d9d23ef18bc0d0fe842ee1bbc456dfa39
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:2795645570c02501b30d4d58b97382c488c47303
+--! Previous: sha1:d90c4d8d9d23ef18bc0d0fe842ee1bbc456dfa39
+--! Hash: sha1:69bcd54ed0cd2462484aa435d1b1b1e037282210
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:2795645570c02501b30d4d58b97382c488c47303
---! Hash: sha1:b38303890f928020f42858b25b12ba3373fc48fa
+--! Previous: sha1:69bcd54ed0cd2462484aa435d1b1b1e037282210
+--! Hash: sha1:b020bfd0d96ab6f6a39b9562914651e4821367c0
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

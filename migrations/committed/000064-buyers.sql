@@ -1,5 +1,5 @@
---! Previous: sha1:b38303890f928020f42858b25b12ba3373fc48fa
---! Hash: sha1:54022e6b481341586f264fd78443bffc0a17d98a
+--! Previous: sha1:b020bfd0d96ab6f6a39b9562914651e4821367c0
+--! Hash: sha1:f27f77425999c6a076d6ad8ac5cb6cbb65f1f5ec
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

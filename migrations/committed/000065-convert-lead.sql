@@ -1,5 +1,5 @@
---! Previous: sha1:54022e6b481341586f264fd78443bffc0a17d98a
---! Hash: sha1:f682a1334280b36c72f22d2001aa72bb36264c92
+--! Previous: sha1:f27f77425999c6a076d6ad8ac5cb6cbb65f1f5ec
+--! Hash: sha1:25bc943128fdfeb085ceebf7e96c0ad1ed879d87
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:f682a1334280b36c72f22d2001aa72bb36264c92
---! Hash: sha1:9b0686818282abc0c5eebfb0916da6c982f74989
+--! Previous: sha1:25bc943128fdfeb085ceebf7e96c0ad1ed879d87
+--! Hash: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:9b0686818282abc0c5eebfb0916da6c982f74989
---! Hash: sha1:f1a8c4f717a83385d650534b82cbdd8bedcf2ece
+--! Previous: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
+--! Hash: sha1:4605a26dafcf1ace4eea0a78efd5f017aa62e4d8
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
