@@ -182,6 +182,8 @@ describe("who may do what", () => {
     const catalogue =
       /spec(Category|Element|Option)|openHouse|promotion|testimonial|collection|tracker|leasePermit|salesOffice|depositSchedule|nearestCity/i;
     const inventory = /floorPlan|lot$|units?$|unitsConnection/i;
+    // personalizations.test.ts
+    const choices = /personalization/i;
     // buyerPermissions.test.ts
     const purchases = /buyer|convertLead/i;
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
@@ -189,7 +191,7 @@ describe("who may do what", () => {
     expect(
       served.filter(
         (name) =>
-          ![elsewhere, files, catalogue, inventory, purchases].some((area) => area.test(name)) &&
+          ![elsewhere, files, catalogue, inventory, choices, purchases].some((area) => area.test(name)) &&
           !tabled.has(name),
       ),
     ).toEqual([]);
