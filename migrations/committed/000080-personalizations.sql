@@ -1,5 +1,5 @@
---! Previous: sha1:fcc5cc439794c7794c6befab9202146a8e932f0a
---! Hash: sha1:ec5eb44aa071c64c4cba4136d021893c2779e39a
+--! Previous: sha1:63c3e5be5ef080dd905688129bdf3f2b54641112
+--! Hash: sha1:26106b30070991b297ef4c4a1e5f5d750e920061
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
