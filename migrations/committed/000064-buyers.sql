@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:faede71f9128421f5dc25255607776757967db8e
+--! Previous: sha1:b020bfd0d96ab6f6a39b9562914651e4821367c0
+--! Hash: sha1:f27f77425999c6a076d6ad8ac5cb6cbb65f1f5ec
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -176,12 +176,11 @@ describe("who may do what", () => {
     // These have permission tests of their own.
     const elsewhere =
       /viewer|user|account|login|password|token|invite|contact|task|member|notifications|^projectOrganization$/i;
-    // filePermissions.test.ts and uploads.test.ts
+    // inventoryMatrix.test.ts and uploads.test.ts
     const files = /avatar|image|document|sitePlan/i;
-    // cataloguePermissions.test.ts
+    // inventoryMatrix.test.ts
     const catalogue =
       /spec(Category|Element|Option)|openHouse|promotion|testimonial|collection|tracker|leasePermit|salesOffice|depositSchedule|nearestCity/i;
-    // inventoryPermissions.test.ts
     const inventory = /floorPlan|lot$|units?$|unitsConnection/i;
     // buyerPermissions.test.ts
     const purchases = /buyer|convertLead/i;
