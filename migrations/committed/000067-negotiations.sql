@@ -1,5 +1,5 @@
 --! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:a7a0c43b00d85c13b8217ceeeb4b882f4a9e5d7b
+--! Hash: sha1:03907a4ab5c7193a74de481a6b6c3b8113083973
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for
@@ -161,7 +161,8 @@ begin
     new.lead_id := coalesce(new.lead_id, buyer.lead_id);
   end if;
   if new.lead_id is not null then
-    select * into lead from app_public.leads l where l.id = new.lead_id and l.deleted_at is null;
+    -- Locked, so that the lead is not handed over meanwhile.
+    select * into lead from app_public.leads l where l.id = new.lead_id and l.deleted_at is null for share;
     if lead.project_id <> new.project_id then
       perform app_hidden.fail('BAD_USER_INPUT', 'This lead is of another project.', '{"field": "leadId"}');
     elsif lead.status in ('LOST', 'UNQUALIFIED') then
@@ -178,7 +179,7 @@ begin
       where r.unit_id = new.unit_id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
         and (r.lead_id = new.lead_id or r.purchase_id = new.buyer_id) order by r.id desc limit 1;
   end if;
-  new.assignee_id := case when new.buyer_id is not null then buyer.assignee_id else lead.assignee_id end;
+  new.assignee_id := case when new.lead_id is not null then lead.assignee_id else buyer.assignee_id end;
 
   select n.id into existing from app_public.negotiations n
     where n.unit_id = new.unit_id and n.deleted_at is null and n.status not in ('ACCEPTED', 'CANCELLED')

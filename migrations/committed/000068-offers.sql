@@ -1,5 +1,5 @@
---! Previous: sha1:a7a0c43b00d85c13b8217ceeeb4b882f4a9e5d7b
---! Hash: sha1:1c737d43322402f94767de2dc1e5c0e9aa60cae1
+--! Previous: sha1:03907a4ab5c7193a74de481a6b6c3b8113083973
+--! Hash: sha1:255e125f2de8b8e60e52a349b3d772a5a05345fc
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:1c737d43322402f94767de2dc1e5c0e9aa60cae1
---! Hash: sha1:9e11ac44814f9ee4d9d105c09c4aad2c35786ba8
+--! Previous: sha1:255e125f2de8b8e60e52a349b3d772a5a05345fc
+--! Hash: sha1:c198079b168a77403cc342c353503916acf17fd9
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

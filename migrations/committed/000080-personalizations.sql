@@ -1,5 +1,5 @@
---! Previous: sha1:9e11ac44814f9ee4d9d105c09c4aad2c35786ba8
---! Hash: sha1:c9a1cfc289d1699cf14358bdac43c5dbbba96c59
+--! Previous: sha1:c198079b168a77403cc342c353503916acf17fd9
+--! Hash: sha1:8b673cf73d9515bc8d6c71c86ef02920d16ef740
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
