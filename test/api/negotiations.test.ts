@@ -1,6 +1,6 @@
 /** Negotiations: who can begin one about what, what the team sets, what follows the offers and is refused by hand. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { negotiate, purchase, type Table } from "../harness/negotiations.ts";
+import { negotiate, type Table } from "../harness/negotiations.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -109,7 +109,7 @@ describe("a negotiation", () => {
   test("of a buyer is one of the lead that they were", async () => {
     const unitId = await table.unit();
     const leadId = await table.lead({ assigneeId: world.max.id });
-    const buyerId = await purchase(world, { leadId, assigneeId: world.max.id });
+    const buyerId = await table.buyer({ leadId });
     const id = await table.negotiation({ unitId, buyerId });
     expect(await table.read("negotiation", id, "lead { id }")).toEqual({ lead: { id: leadId } });
     const { rows } = await world.owner.query(
@@ -242,9 +242,13 @@ describe("refused", () => {
       falloutReasonId: project.falloutReasons[0].id,
     });
     const lenas = await table.lead();
-    const buyerId = await purchase(world, { leadId: lenas, unitId: await table.unit() });
-    const cancelled = await purchase(world, { unitId });
-    await world.owner.query("update app_public.buyers set status = 'CANCELLED' where id = $1", [cancelled]);
+    const buyerId = await table.buyer({ leadId: lenas, unitId: await table.unit() });
+    const cancelled = await table.buyer({ unitId });
+    await table.create("updateBuyer", {
+      id: cancelled,
+      status: "CANCELLED",
+      falloutReasonId: project.falloutReasons[0].id,
+    });
     const unreleased = await table.unit({ status: "UNRELEASED" });
     const nobody = "00000000-0000-7000-8000-000000000000";
     const { rows: before } = await world.owner.query("select count(*) from app_public.negotiations");

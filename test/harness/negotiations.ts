@@ -8,6 +8,8 @@ export interface Table {
   /** A unit for sale in the project. */
   unit(input?: Record<string, unknown>): Promise<string>;
   lead(input?: Record<string, unknown>): Promise<string>;
+  /** A purchase that is being prepared. */
+  buyer(input?: Record<string, unknown>): Promise<string>;
   /** A negotiation of a new lead about the unit, or about a new one. */
   negotiation(input?: Record<string, unknown>): Promise<string>;
   offer(
@@ -52,6 +54,8 @@ export function negotiate(world: World, by: Person = world.owen, project = world
     create,
     unit,
     lead,
+    buyer: (input = {}) =>
+      create("createBuyer", { projectId: project.id, legalName: "Bea Buyer", price: "400000", ...input }),
     negotiation: async (input = {}) =>
       create("createNegotiation", {
         ...(!input.unitId && { unitId: await unit() }),
@@ -71,29 +75,7 @@ export function negotiate(world: World, by: Person = world.owen, project = world
   };
 }
 
-/** A purchase, as a row: of a lead, made by a user, of a unit. */
-export async function purchase(
-  world: World,
-  row: {
-    leadId?: string | null;
-    unitId?: string | null;
-    userId?: string | null;
-    status?: string;
-    assigneeId?: string | null;
-  },
-  project = world.project,
-): Promise<string> {
-  const { rows } = await world.owner.query<{ id: string }>(
-    `insert into app_public.buyers (organization_id, project_id, lead_id, unit_id, user_id, assignee_id, status, price, legal_name)
-     select p.organization_id, p.id, $2, $3, $4, $5, $6, 400000, 'Bea Buyer' from app_public.projects p where p.id = $1 returning id`,
-    [
-      project.id,
-      row.leadId ?? null,
-      row.unitId ?? null,
-      row.userId ?? null,
-      row.assigneeId ?? null,
-      row.status ?? "DRAFT",
-    ],
-  );
-  return rows[0]!.id;
+/** Makes the user the buyer of a purchase, as an accepted invitation does. */
+export async function invite(world: World, buyerId: string, user: Person): Promise<void> {
+  await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [buyerId, user.id]);
 }
