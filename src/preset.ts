@@ -8,6 +8,7 @@ import type { Claims } from "./auth/claims.ts";
 import { pgSettings } from "./auth/claims.ts";
 import type { LoginTokens } from "./auth/loginToken.ts";
 import { hashPassword, provePassword } from "./auth/passwords.ts";
+import { settledDeadlines } from "./database/deadlines.ts";
 import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
@@ -61,7 +62,7 @@ export function createPreset({
   signLoginToken,
   signFileAddress,
   files,
-  adaptor = makeFusedAdaptor(),
+  adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =

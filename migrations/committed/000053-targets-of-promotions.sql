@@ -1,5 +1,5 @@
---! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:c4efe9f233356de6310a5804208c2d0636d6e7af
+--! Previous: sha1:830bf0a355ce767584c657551f664da75df964ac
+--! Hash: sha1:fac6549674d7505fbc1098bffcba0f0516d272f4
 --! Message: targets-of-promotions
 
 -- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a project.

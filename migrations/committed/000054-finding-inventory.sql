@@ -1,5 +1,5 @@
---! Previous: sha1:c4efe9f233356de6310a5804208c2d0636d6e7af
---! Hash: sha1:b05e108f7af705f718380ba389dbf616ad6b0823
+--! Previous: sha1:fac6549674d7505fbc1098bffcba0f0516d272f4
+--! Hash: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

@@ -7,6 +7,7 @@ import {
   type PgAdaptorSettings,
 } from "postgraphile/adaptors/pg";
 import { DatabaseConnectionError } from "./databaseErrors.ts";
+import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { Session } from "./session.ts";
 import { makeSetter } from "./settings.ts";
@@ -15,6 +16,8 @@ import { makeSetter } from "./settings.ts";
 export interface FusedAdaptorOptions {
   /** Prepared statements kept per connection, 100 unless given; 0 prepares none. */
   readonly preparedStatements?: number;
+  /** What the database must have settled before anybody reads; nothing unless given. */
+  readonly deadlines?: Deadlines;
 }
 
 /**
@@ -25,7 +28,8 @@ export interface FusedAdaptorOptions {
  * statement does not run. The answer comes after the commit. Statements of the SUPERUSER variant (watch mode's scripts) and
  * of the test settings with a client of their own go through the stock adaptor.
  */
-export function makeFusedAdaptor({ preparedStatements = 100 }: FusedAdaptorOptions = {}) {
+export function makeFusedAdaptor({ preparedStatements = 100, deadlines }: FusedAdaptorOptions = {}) {
+  const options = { preparedStatements, deadlines };
   return {
     makePgService,
     createWithPgClient(
@@ -35,17 +39,17 @@ export function makeFusedAdaptor({ preparedStatements = 100 }: FusedAdaptorOptio
       if (variant === "SUPERUSER" || settings.poolClient !== undefined) {
         return createStockWithPgClient(settings, variant);
       }
-      if (settings.pool !== undefined) return makeWithPgClient(settings.pool, preparedStatements);
+      if (settings.pool !== undefined) return makeWithPgClient(settings.pool, options);
       const pool = new Pool({ ...settings.poolConfig, connectionString: settings.connectionString });
       pool.on("error", () => {});
-      return makeWithPgClient(pool, preparedStatements, () => pool.end());
+      return makeWithPgClient(pool, options, () => pool.end());
     },
   };
 }
 
 function makeWithPgClient(
   pool: Pool,
-  preparedStatements: number,
+  { preparedStatements, deadlines }: { preparedStatements: number; deadlines: Deadlines | undefined },
   release: () => Promise<void> | void = () => {},
 ): WithPgClient<NodePostgresPgClient> {
   let released = false;
@@ -55,10 +59,10 @@ function makeWithPgClient(
       callback: (client: NodePostgresPgClient) => T | Promise<T>,
     ): Promise<T> => {
       // Made before the connection is taken: settings that cannot be read must not cost one.
-      const setter = makeSetter(pgSettings);
+      const setter = makeSetter(pgSettings, deadlines?.probe);
       const connection = await connect(pool);
       const session = Session.of(connection, preparedStatements);
-      const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "");
+      const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "", deadlines);
       try {
         return await callback(client);
       } finally {

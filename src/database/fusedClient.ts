@@ -3,6 +3,8 @@ import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { isRetryable } from "./databaseErrors.ts";
+import { afterDeadlines, type Deadlines } from "./deadlines.ts";
+import { Preloaded } from "./preloaded.ts";
 import type { Session, Statement } from "./session.ts";
 import type { Setter } from "./settings.ts";
 import { announceStatement } from "./statementEvents.ts";
@@ -24,14 +26,16 @@ export class FusedClient implements NodePostgresPgClient {
   readonly #setter: Setter | null;
   /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
   readonly #role: string;
+  readonly #deadlines: Deadlines | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
   #closed = false;
 
-  constructor(session: Session, setter: Setter | null, role: string) {
+  constructor(session: Session, setter: Setter | null, role: string, deadlines?: Deadlines) {
     this.#session = session;
     this.#setter = setter;
     this.#role = role;
+    this.#deadlines = deadlines;
   }
 
   /** @throws always: a statement sent past this client would run without role and claims. */
@@ -48,7 +52,7 @@ export class FusedClient implements NodePostgresPgClient {
     return this.#enqueue(async () => {
       for (let retries = 0; ; retries += 1) {
         try {
-          return await this.#send<TData>(query);
+          return await afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query));
         } catch (error) {
           if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
           await pause(Math.random() * LONGEST_PAUSE_MS);
@@ -60,7 +64,9 @@ export class FusedClient implements NodePostgresPgClient {
   /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not repeated after a conflict. */
   withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
     return this.#enqueue(() =>
-      TransactionClient.run(this.#session, this.#setter, (client) => callback(client as unknown as this)),
+      TransactionClient.run(this.#session, this.#setter, this.#deadlines, (client) =>
+        callback(client as unknown as this),
+      ),
     );
   }
 
@@ -71,12 +77,26 @@ export class FusedClient implements NodePostgresPgClient {
   }
 
   async #send<TData>({ text, values, name, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
+    const preloaded = values?.filter((value) => value instanceof Preloaded) ?? [];
+    if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
     const setter = this.#setter;
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
     const { rows, rowCount, notices } = await this.#session.send(batch, arrayMode === true);
     return { rows: rows as TData[], rowCount, notices };
+  }
+
+  /** In one transaction: what the values bring along, then the statement. */
+  #sendAfter<TData>(
+    preloaded: readonly Preloaded[],
+    { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },
+  ): Promise<PgClientResult<TData>> {
+    const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
+    return TransactionClient.run(this.#session, this.#setter, this.#deadlines, async (client) => {
+      for (const value of preloaded) await value.load(client);
+      return client.query<TData>({ ...query, values: values.map(toText) as any[] });
+    });
   }
 
   #enqueue<T>(task: () => Promise<T>): Promise<T> {

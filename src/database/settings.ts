@@ -15,9 +15,10 @@ const MOST_TEXTS = 1000;
 /**
  * Makes the setter for these settings; members without a value are left out, null when none is left.
  * One `set_config` call per setting, in the order given, with the names in the text; values are always parameters.
+ * `probe` is an SQL expression that is evaluated with them, under the role of the connection.
  * The json forms take as long (bench/setter.ts finds no difference beyond its noise); this one is the plainest.
  */
-export function makeSetter(settings: PgSettings | null | undefined): Setter | null {
+export function makeSetter(settings: PgSettings | null | undefined, probe?: string): Setter | null {
   if (settings == null) return null;
   const names: string[] = [];
   const values: string[] = [];
@@ -27,17 +28,17 @@ export function makeSetter(settings: PgSettings | null | undefined): Setter | nu
     values.push(`${value}`);
   }
   if (names.length === 0) return null;
-  return { text: textFor(names), values };
+  return { text: textFor(names, probe), values };
 }
 
-function textFor(names: readonly string[]): string {
-  const key = names.join("\0");
+function textFor(names: readonly string[], probe = ""): string {
+  const key = [probe, ...names].join("\0");
   const known = texts.get(key);
   if (known !== undefined) return known;
   const calls = names.map(
     (name, index) => `pg_catalog.set_config(${escapeLiteral(name)}, $${index + 1}, true)`,
   );
-  const text = `select ${calls.join(", ")}`;
+  const text = `select ${(probe ? [...calls, probe] : calls).join(", ")}`;
   // Names come from our own code, so there are a handful of sets; the limit only guards against a mistake there.
   if (texts.size < MOST_TEXTS) texts.set(key, text);
   return text;

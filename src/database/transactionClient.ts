@@ -1,6 +1,7 @@
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import type { Session } from "./session.ts";
 import type { Setter } from "./settings.ts";
 import { announceStatement } from "./statementEvents.ts";
@@ -37,12 +38,15 @@ export class TransactionClient implements NodePostgresPgClient {
   static async run<T>(
     session: Session,
     setter: Setter | null,
+    deadlines: Deadlines | undefined,
     callback: (client: TransactionClient) => Promise<T>,
   ): Promise<T> {
     const begin = { text: "begin" };
     const client = new TransactionClient(session, 1);
     try {
-      await session.send(setter === null ? [begin] : [begin, setter], true);
+      await afterDeadlines(session, deadlines, () =>
+        session.send(setter === null ? [begin] : [begin, setter], true),
+      );
       const result = await callback(client);
       await client.#last;
       const { command } = await session.send([{ text: "commit" }], true);

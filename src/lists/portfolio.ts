@@ -21,6 +21,8 @@ export interface PortfolioTable {
   hasPublicRows: boolean;
   /** The order that indexes by organization, project and assignee hold. */
   indexedOrder: OrderSpec[];
+  /** The function of app_hidden that gives the ids of records that are the viewer's own, whatever their portfolio. */
+  ownFinder: string | undefined;
   /** Columns that stand between scope and order in an index: one lookup per value of their filter. */
   listColumns: string[];
 }
@@ -121,7 +123,36 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       ),
     );
   }
+  if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
   return sql`(select u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+}
+
+/** The few rows that are the viewer's own, such as a buyer's, as far as no other branch has them. */
+function ownRows(
+  table: PortfolioTable,
+  ownProjects: SQL | null,
+  common: SQL[],
+  filter: PortfolioRequest["filter"],
+): SQL {
+  const permission = sql.literal(table.permission);
+  const byProject = table.members.some((m) => m.column === "project_id" && filter?.[m.name] != null);
+  const inOwnProjects = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+  const elsewhere = [
+    // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.
+    byProject
+      ? inOwnProjects
+      : sql`t.organization_id <> all (array(select app_hidden.viewer_organizations(${permission}))) and t.project_id <> all (array(select app_hidden.viewer_projects(${permission})))`,
+    ...(table.columns.has("assignee_id")
+      ? [sql`(t.assignee_id is distinct from (select app_public.current_user_id()) or not ${inOwnProjects})`]
+      : []),
+  ];
+  const where = [
+    sql`t.id = any (array(select ${sql.identifier("app_hidden", table.ownFinder!)}()))`,
+    ...elsewhere,
+    ...common,
+    ...conditions(table.members, filter, sql.identifier("t")),
+  ];
+  return sql`select t.* from ${sql.identifier(...table.name)} t where ${sql.join(where, " and ")}`;
 }
 
 function isUniform(order: OrderSpec[]): boolean {

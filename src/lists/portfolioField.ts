@@ -24,6 +24,7 @@ export function portfolioTable(
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
     hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
+    ownFinder: tagTexts(resource.extensions?.tags as any, "ownFinder")[0],
     listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
       text.split(/[\s,]+/),
     ),

@@ -46,7 +46,7 @@ test("the demo has a believable inventory", async () => {
 
 test("a claim that is over is released every minute", async () => {
   await query("update app_hidden.claims set expires_at = now() - interval '1 minute' where kind = 'HOLD'");
-  await query("select graphile_worker.add_job('claims__expire')");
+  await query("select graphile_worker.add_job('deadlines__settle')");
   expect((await runJobs(database.ownerUrl, outbox.provider)).join("\n")).not.toMatch(/error/i);
   expect(await query("select from app_public.units where status = 'HELD'")).toEqual([]);
   expect(await query("select from app_public.lots where status = 'HELD'")).toEqual([]);
@@ -67,6 +67,6 @@ test("the service index is computed without a new version of the project", async
 test("the crontab names tasks that are there", async () => {
   const items = parseCrontab(await readFile(new URL("../../src/crontab", import.meta.url), "utf8"));
   expect(items.map((item) => item.task)).toEqual(
-    expect.arrayContaining(["claims__expire", "projects__service_index"]),
+    expect.arrayContaining(["deadlines__settle", "projects__service_index"]),
   );
 });
