@@ -1,5 +1,5 @@
---! Previous: sha1:faede71f9128421f5dc25255607776757967db8e
---! Hash: sha1:8845128785ea5bf830ac41d1d47abd9d414d055a
+--! Previous: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
+--! Hash: sha1:7f00cc1c8fdd73db2c347a53c2c72dc1bc006585
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

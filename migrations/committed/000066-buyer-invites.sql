@@ -1,5 +1,5 @@
---! Previous: sha1:8845128785ea5bf830ac41d1d47abd9d414d055a
---! Hash: sha1:63c3e5be5ef080dd905688129bdf3f2b54641112
+--! Previous: sha1:7f00cc1c8fdd73db2c347a53c2c72dc1bc006585
+--! Hash: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:03907a4ab5c7193a74de481a6b6c3b8113083973
+--! Previous: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
+--! Hash: sha1:0452feb1c95ac6c033df12165d60666d3471d225
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

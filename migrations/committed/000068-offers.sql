@@ -1,5 +1,5 @@
---! Previous: sha1:03907a4ab5c7193a74de481a6b6c3b8113083973
---! Hash: sha1:255e125f2de8b8e60e52a349b3d772a5a05345fc
+--! Previous: sha1:0452feb1c95ac6c033df12165d60666d3471d225
+--! Hash: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

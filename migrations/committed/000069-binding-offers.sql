@@ -1,5 +1,5 @@
---! Previous: sha1:255e125f2de8b8e60e52a349b3d772a5a05345fc
---! Hash: sha1:c198079b168a77403cc342c353503916acf17fd9
+--! Previous: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
+--! Hash: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

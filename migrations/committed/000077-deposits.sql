@@ -1,5 +1,5 @@
---! Previous: sha1:e5fbf92805cf44b02dce3ae27357a8f3e82308cb
---! Hash: sha1:a00869498605eb66d531a5641eef4bfd50875a12
+--! Previous: sha1:ea2428f12b1e72caaef452283a2d62569a763735
+--! Hash: sha1:79109b99932cb171327e17095b3454101f511e1a
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
---! Hash: sha1:fd0006926a59f5c38fa5f59a2425805077cdf413
+--! Previous: sha1:79109b99932cb171327e17095b3454101f511e1a
+--! Hash: sha1:f811b203c002e5a5d40a88e3acc5562fb6ab390e
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
