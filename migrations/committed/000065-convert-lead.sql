@@ -1,5 +1,5 @@
---! Previous: sha1:faede71f9128421f5dc25255607776757967db8e
---! Hash: sha1:8845128785ea5bf830ac41d1d47abd9d414d055a
+--! Previous: sha1:26d73a20cc17f4c8cd35c298acf341e6decbea9f
+--! Hash: sha1:b24992d9c568e137a07b69b4af77de5afdcddb54
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

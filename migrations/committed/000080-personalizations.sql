@@ -1,5 +1,5 @@
---! Previous: sha1:63c3e5be5ef080dd905688129bdf3f2b54641112
---! Hash: sha1:26106b30070991b297ef4c4a1e5f5d750e920061
+--! Previous: sha1:0a2dac839ea66f10f0d2a641bb72cf09666e3496
+--! Hash: sha1:297b464af06746de3e34cc804dbc448c6bb1f08c
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
