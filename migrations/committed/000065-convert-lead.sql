@@ -1,5 +1,5 @@
---! Previous: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
---! Hash: sha1:7f00cc1c8fdd73db2c347a53c2c72dc1bc006585
+--! Previous: sha1:26d73a20cc17f4c8cd35c298acf341e6decbea9f
+--! Hash: sha1:b24992d9c568e137a07b69b4af77de5afdcddb54
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:79109b99932cb171327e17095b3454101f511e1a
---! Hash: sha1:f811b203c002e5a5d40a88e3acc5562fb6ab390e
+--! Previous: sha1:0a2dac839ea66f10f0d2a641bb72cf09666e3496
+--! Hash: sha1:297b464af06746de3e34cc804dbc448c6bb1f08c
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
