@@ -1,5 +1,5 @@
---! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
+--! Previous: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
+--! Hash: sha1:889e3b5a2e12a90f77f439befe33f716f9c5b0b5
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
---! Hash: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
+--! Previous: sha1:889e3b5a2e12a90f77f439befe33f716f9c5b0b5
+--! Hash: sha1:d90c4d8d9d23ef18bc0d0fe842ee1bbc456dfa39
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

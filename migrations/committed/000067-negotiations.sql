@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:03907a4ab5c7193a74de481a6b6c3b8113083973
+--! Previous: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
+--! Hash: sha1:2fef84b5a2ed086bf30da81d2f1a59d820f9ab5e
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:03907a4ab5c7193a74de481a6b6c3b8113083973
---! Hash: sha1:255e125f2de8b8e60e52a349b3d772a5a05345fc
+--! Previous: sha1:2fef84b5a2ed086bf30da81d2f1a59d820f9ab5e
+--! Hash: sha1:ee4447cba4dd173edd3ee21cd988e46fda300eba
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:255e125f2de8b8e60e52a349b3d772a5a05345fc
---! Hash: sha1:c198079b168a77403cc342c353503916acf17fd9
+--! Previous: sha1:ee4447cba4dd173edd3ee21cd988e46fda300eba
+--! Hash: sha1:3bb3ab80bdeebdeaa00ec04f62f68239fe6b8eef
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:c198079b168a77403cc342c353503916acf17fd9
---! Hash: sha1:8b673cf73d9515bc8d6c71c86ef02920d16ef740
+--! Previous: sha1:3bb3ab80bdeebdeaa00ec04f62f68239fe6b8eef
+--! Hash: sha1:140e0bf4405277812ca456833cfed9d48fe2ec00
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -46,10 +46,10 @@ const send = (person: Person, field: string, input: Record<string, unknown>): Pr
   );
 
 const update =
-  (table: string, field: string, inputs: (move: Move) => Record<string, unknown>): Play =>
+  (table: string, field: string, inputs: (move: Move, deals: Deals) => Record<string, unknown>): Play =>
   async (deals, move, person) => {
     const id = pick(await ids(deals, table), move.a);
-    return id && send(person, field, { id, ...inputs(move) });
+    return id && send(person, field, { id, ...inputs(move, deals) });
   };
 
 /** Reasons and dates that some statuses want. */
@@ -144,8 +144,9 @@ const plays: [weight: number, play: Play][] = [
   ],
   [
     6,
-    update("buyers", "updateBuyer", ({ b }) =>
-      withReason(
+    update("buyers", "updateBuyer", ({ b }, { falloutReason }) => ({
+      falloutReasonId: falloutReason,
+      ...withReason(
         choose(
           [
             "OUT_FOR_SIGNATURE",
@@ -160,7 +161,7 @@ const plays: [weight: number, play: Play][] = [
           b,
         ),
       ),
-    ),
+    })),
   ],
   [
     2,
