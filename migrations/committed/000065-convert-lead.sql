@@ -1,5 +1,5 @@
---! Previous: sha1:f27f77425999c6a076d6ad8ac5cb6cbb65f1f5ec
---! Hash: sha1:25bc943128fdfeb085ceebf7e96c0ad1ed879d87
+--! Previous: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
+--! Hash: sha1:7f00cc1c8fdd73db2c347a53c2c72dc1bc006585
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also
@@ -41,8 +41,7 @@ begin
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
-      (select u.price + case when l.multi_unit then 0 else coalesce(l.premium, 0) end
-        from app_public.units u left join app_public.lots l on l.id = u.lot_id and l.deleted_at is null where u.id = convert_lead.unit_id),
+      (select u.price from app_public.units u where u.id = convert_lead.unit_id),
       (select l.price from app_public.lots l where l.id = convert_lead.lot_id));
     if asking is null then
       perform app_hidden.fail('BAD_USER_INPUT', 'There is no price to take; give one.', '{"field": "price"}');

@@ -1,5 +1,5 @@
---! Previous: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
---! Hash: sha1:2fef84b5a2ed086bf30da81d2f1a59d820f9ab5e
+--! Previous: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
+--! Hash: sha1:0452feb1c95ac6c033df12165d60666d3471d225
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

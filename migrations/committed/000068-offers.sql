@@ -1,5 +1,5 @@
---! Previous: sha1:2fef84b5a2ed086bf30da81d2f1a59d820f9ab5e
---! Hash: sha1:ee4447cba4dd173edd3ee21cd988e46fda300eba
+--! Previous: sha1:0452feb1c95ac6c033df12165d60666d3471d225
+--! Hash: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:ee4447cba4dd173edd3ee21cd988e46fda300eba
---! Hash: sha1:3bb3ab80bdeebdeaa00ec04f62f68239fe6b8eef
+--! Previous: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
+--! Hash: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

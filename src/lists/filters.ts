@@ -160,7 +160,8 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
           (end) => sql`${sql.value(end == null ? null : String(end))}::text`,
         );
         const { sqlType } = parameter.codec;
-        return call(alias, sql`app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!})`);
+        // PERF: the sub-select is computed once for the statement.
+        return call(alias, sql`(select app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!}))`);
       },
     };
   }

@@ -150,7 +150,7 @@ function ownRows(
     sql`t.id = any (array(select ${sql.identifier("app_hidden", table.ownFinder!)}()))`,
     ...elsewhere,
     ...common,
-    ...conditions(table.members, filter, sql.identifier("t")),
+    ...conditions(table.members, filter, sql.identifier("t"), within(table, filter)),
   ];
   return sql`select t.* from ${sql.identifier(...table.name)} t where ${sql.join(where, " and ")}`;
 }
