@@ -1,5 +1,5 @@
---! Previous: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
---! Hash: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
+--! Previous: sha1:8ec13dd25b9ff410f5a2b2d56d4c160a9d537f1e
+--! Hash: sha1:b533f20bda3324d0063dad9f61f9ae57e476a526
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

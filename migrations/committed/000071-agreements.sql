@@ -1,5 +1,5 @@
---! Previous: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
---! Hash: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
+--! Previous: sha1:b533f20bda3324d0063dad9f61f9ae57e476a526
+--! Hash: sha1:8f71fd0a22652b5f8f5600369c0fbdd06d1c11e9
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

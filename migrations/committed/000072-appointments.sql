@@ -1,5 +1,5 @@
---! Previous: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
---! Hash: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
+--! Previous: sha1:8f71fd0a22652b5f8f5600369c0fbdd06d1c11e9
+--! Hash: sha1:cfc9353b3eab759274ee3c5093d75a76326d705f
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
---! Hash: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
+--! Previous: sha1:cfc9353b3eab759274ee3c5093d75a76326d705f
+--! Hash: sha1:751caca0a25358bbc27369cea74b15ef294fb73c
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

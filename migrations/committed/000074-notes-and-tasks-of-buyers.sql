@@ -1,5 +1,5 @@
---! Previous: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
---! Hash: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
+--! Previous: sha1:751caca0a25358bbc27369cea74b15ef294fb73c
+--! Hash: sha1:c28570a7859234845c420175f113ec5e5812dac4
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

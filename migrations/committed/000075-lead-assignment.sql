@@ -1,5 +1,5 @@
---! Previous: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
---! Hash: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
+--! Previous: sha1:c28570a7859234845c420175f113ec5e5812dac4
+--! Hash: sha1:e170ce70491a9bf4340b8fabebb1312764e36cb5
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

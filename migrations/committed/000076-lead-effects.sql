@@ -1,5 +1,5 @@
---! Previous: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
---! Hash: sha1:ea2428f12b1e72caaef452283a2d62569a763735
+--! Previous: sha1:e170ce70491a9bf4340b8fabebb1312764e36cb5
+--! Hash: sha1:030dae25c492cb756f0a7b1be1ddde154b29f7fc
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

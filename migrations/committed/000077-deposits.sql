@@ -1,5 +1,5 @@
---! Previous: sha1:ea2428f12b1e72caaef452283a2d62569a763735
---! Hash: sha1:79109b99932cb171327e17095b3454101f511e1a
+--! Previous: sha1:030dae25c492cb756f0a7b1be1ddde154b29f7fc
+--! Hash: sha1:f603ebfd6ab39cf2a92c4dd878f3164656e66b58
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

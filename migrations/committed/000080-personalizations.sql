@@ -1,5 +1,5 @@
---! Previous: sha1:79109b99932cb171327e17095b3454101f511e1a
---! Hash: sha1:f811b203c002e5a5d40a88e3acc5562fb6ab390e
+--! Previous: sha1:9033c0ee3e54e67ad840ae1c43d5f333f05855a9
+--! Hash: sha1:9cda12d5222a2a419b56501ba0d1d316225fdaa1
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
