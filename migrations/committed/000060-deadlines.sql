@@ -1,5 +1,5 @@
---! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
+--! Previous: sha1:2e6a6e8ad2ddeee1afd2aca386f18d6317bcb38a
+--! Hash: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
---! Hash: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
+--! Previous: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
+--! Hash: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:983e5671b81470e3efcf9720af2243d9cb88e7b1
+--! Previous: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
+--! Hash: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:983e5671b81470e3efcf9720af2243d9cb88e7b1
---! Hash: sha1:d8b90a86fc2215d48dc2e31228acf02e93b8fdec
+--! Previous: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
+--! Hash: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:d8b90a86fc2215d48dc2e31228acf02e93b8fdec
---! Hash: sha1:f54b3bb09ada35034fd42782438ac136051bfc99
+--! Previous: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
+--! Hash: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:f54b3bb09ada35034fd42782438ac136051bfc99
---! Hash: sha1:21836a78076f3802fe83ac504ed7c9010e1ed06b
+--! Previous: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
+--! Hash: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

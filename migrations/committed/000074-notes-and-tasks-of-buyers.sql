@@ -1,5 +1,5 @@
---! Previous: sha1:21836a78076f3802fe83ac504ed7c9010e1ed06b
---! Hash: sha1:c0246c342ac07c0fd6b9ea51b944ee8b2fedf85a
+--! Previous: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
+--! Hash: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:c0246c342ac07c0fd6b9ea51b944ee8b2fedf85a
---! Hash: sha1:5a5f492b5718a3ba86956f7d67494b18267152df
+--! Previous: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
+--! Hash: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

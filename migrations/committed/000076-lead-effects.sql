@@ -1,5 +1,5 @@
---! Previous: sha1:5a5f492b5718a3ba86956f7d67494b18267152df
---! Hash: sha1:e5fbf92805cf44b02dce3ae27357a8f3e82308cb
+--! Previous: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
+--! Hash: sha1:ea2428f12b1e72caaef452283a2d62569a763735
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

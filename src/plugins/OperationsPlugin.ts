@@ -45,12 +45,17 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
   after: ["PgCustomTypeFieldPlugin", "PgRBACPlugin"],
   schema: {
     behaviorRegistry: {
-      add: { operation: { description: "is a mutation function an operation?", entities: ["pgResource"] } },
+      add: {
+        operation: {
+          description: "is a mutation function an operation? do the grants on a table make some?",
+          entities: ["pgResource"],
+        },
+      },
     },
     entityBehavior: {
       pgResource: {
         inferred(behavior, resource) {
-          return resource.isMutation ? [behavior, "operation"] : behavior;
+          return resource.isMutation || !resource.parameters ? [behavior, "operation"] : behavior;
         },
         override(behavior, resource) {
           const canExecute = resource.extensions?.canExecute !== false;
@@ -123,7 +128,7 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
   const known = cache.get(build.input);
   if (known) return known;
   const operations = new Map<string, Operation>();
-  for (const resource of recordTables(build)) {
+  for (const resource of writableTables(build)) {
     for (const operation of tableOperations(build, resource)) operations.set(operation.fieldName, operation);
   }
   for (const resource of Object.values(build.pgResources) as AnyResource[]) {
@@ -141,13 +146,18 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
   return list;
 }
 
+/** Tables whose grants make operations: all but those with `@behavior -operation`. */
+function writableTables(build: GraphileBuild.Build): AnyResource[] {
+  return recordTables(build).filter((resource) => build.behavior.pgResourceMatches(resource, "operation"));
+}
+
 function deletableTables(build: GraphileBuild.Build): AnyResource[] {
   const replaced = new Set(
     (Object.values(build.pgResources) as AnyResource[])
       .filter((r) => r.isMutation)
       .map((r) => camel(r.extensions?.pg?.name ?? "")),
   );
-  return recordTables(build).filter(
+  return writableTables(build).filter(
     (r) => r.extensions?.canDelete && !replaced.has(`delete${operationNameOf(build, r)}`),
   );
 }

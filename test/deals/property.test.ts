@@ -1,0 +1,45 @@
+/** Whatever people do at once, the rules hold: random operations by several of them, then every rule is looked for being broken. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { passTime } from "../harness/clock.ts";
+import { broken } from "./invariants.ts";
+import { moves, play } from "./model.ts";
+import { startDeals, type Deals } from "./world.ts";
+
+/** Runs of another seed: `SEED=7 npm test -- test/deals`. */
+const seed = Number(process.env.SEED ?? 1);
+const runs = Number(process.env.RUNS ?? 12);
+
+let deals: Deals;
+beforeAll(async () => {
+  deals = await startDeals();
+});
+afterAll(() => deals.stop());
+
+test("random deals of several people at once break no rule", async () => {
+  const codes = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(moves(12), { minLength: 4, maxLength: 8 }),
+      fc.integer({ min: 0, max: 60 }),
+      async (players, hours) => {
+        await Promise.all(
+          players.map(async (steps) => {
+            for (const step of steps) {
+              const code = (await play(deals, step)) ?? "NOTHING";
+              codes.set(code, (codes.get(code) ?? 0) + 1);
+              if (code === "INTERNAL") throw new Error(`INTERNAL: ${JSON.stringify(step)}`);
+            }
+          }),
+        );
+        expect(await broken(deals.owner)).toEqual({});
+        await passTime(deals.owner, `${hours} hours`);
+        await deals.owen.get("{ viewer { id } }"); // whoever reads next settles what is due
+        expect(await broken(deals.owner)).toEqual({});
+      },
+    ),
+    { seed, numRuns: runs, endOnFailure: true },
+  );
+  // It would prove nothing if everything was refused.
+  expect(codes.get("OK")).toBeGreaterThan(100);
+});

@@ -1,0 +1,173 @@
+/** The service dies in the middle of conversions, refunds and acceptances: each is whole or absent, and asking again gives the first answer. */
+import { randomUUID } from "node:crypto";
+import { Agent, request } from "node:https";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { broken } from "../deals/invariants.ts";
+import { startService, temporaryFolder } from "../harness/service.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+const each = 67;
+/** The key that the API of the harness signs with. */
+const jwtKeys = "test:a secret of the tests with at least 32 characters";
+
+interface Wish {
+  field: string;
+  input: Record<string, unknown>;
+  key: string;
+}
+
+let world: World;
+let wishes: Wish[];
+
+beforeAll(async () => {
+  world = await startWorld();
+  const rows = async (text: string, values: unknown[] = []): Promise<string[]> =>
+    (await world.owner.query<{ id: string }>(text, values)).rows.map((row) => row.id);
+  const units = await rows(
+    `insert into app_public.units (project_id, title, number, status, price)
+     select $1, 'Home ' || n, n, 'AVAILABLE', 400000 + n from generate_series(1, $2::int) n returning id`,
+    [world.project.id, 3 * each],
+  );
+  const leads = await rows(
+    `insert into app_public.leads (project_id, name, email) select $1, 'Lead ' || n, 'lead' || n || '@example.com' from generate_series(1, $2::int) n returning id`,
+    [world.project.id, 3 * each],
+  );
+  const make = async (field: string, input: Record<string, unknown>): Promise<string> =>
+    (
+      await world.owen.get(
+        `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
+        { input },
+      )
+    )[field].id;
+  const reserve = (i: number) =>
+    make("createReservation", { unitId: units[i], leadId: leads[i], acceptedTerms: true });
+  const made = await Promise.all(
+    Array.from({ length: each }, async (_, i): Promise<Wish[]> => {
+      await reserve(3 * i);
+      const refunded = await reserve(3 * i + 1);
+      const negotiationId = await make("createNegotiation", {
+        unitId: units[3 * i + 2],
+        leadId: leads[3 * i + 2],
+      });
+      const offerId = await make("createOffer", { negotiationId, side: "BUYER", price: "390000" });
+      return [
+        { field: "convertLead", input: { leadId: leads[3 * i] }, key: randomUUID() },
+        { field: "updateReservation", input: { id: refunded, status: "REFUNDED" }, key: randomUUID() },
+        { field: "createOfferResponse", input: { offerId, action: "ACCEPT" }, key: randomUUID() },
+      ];
+    }),
+  );
+  wishes = made.flat();
+}, 60_000);
+afterAll(() => world.stop());
+
+/** Sends a wish; gives the record's id, or the code of the refusal, or LOST when no answer came. */
+function send(url: string, agent: Agent, { field, input, key }: Wish): Promise<string> {
+  return new Promise((resolve) => {
+    const outgoing = request(
+      `${url}/graphql`,
+      {
+        method: "POST",
+        agent,
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${world.owen.token}`,
+          "idempotency-key": key,
+        },
+      },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("error", () => resolve("LOST"));
+        response.on("end", () => {
+          const { data, errors } = JSON.parse(text);
+          resolve(data?.[field]?.id ?? errors[0].extensions.code);
+        });
+      },
+    );
+    outgoing.on("error", () => resolve("LOST"));
+    outgoing.end(
+      JSON.stringify({
+        query: `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
+        variables: { input },
+      }),
+    );
+  });
+}
+
+/** How much of each wish is in the database: 0 for nothing, 1 for all of it, else a fraction. */
+async function effects(): Promise<number[]> {
+  const count = async (text: string, id: unknown) =>
+    Number((await world.owner.query(text, [id])).rows[0].part);
+  return Promise.all(
+    wishes.map(({ field, input }) =>
+      field === "convertLead"
+        ? count(
+            `select ((l.status = 'CONVERTED')::int + (r.status = 'CONVERTED')::int + (r.purchase_id is not null)::int
+               + (select count(*) from app_public.buyers b where b.lead_id = l.id)
+               + (select count(*) from app_hidden.claims c where c.unit_id = r.unit_id and c.kind = 'PURCHASE' and c.released_at is null)
+               + (select count(*) from app_public.events e where e.subject_id = l.id and e.changes -> 'status' ->> 1 = 'CONVERTED')) / 6.0 as part
+             from app_public.leads l join app_public.reservations r on r.lead_id = l.id where l.id = $1`,
+            input.leadId,
+          )
+        : field === "updateReservation"
+          ? count(
+              `select ((r.status = 'REFUNDED')::int + (u.status = 'AVAILABLE')::int + (l.status = 'NEW')::int
+                 + (not exists (select from app_hidden.claims c where c.unit_id = u.id and c.released_at is null))::int
+                 + (select count(*) from app_public.events e where e.subject_id = r.id and e.name = 'reservation.refunded')) / 5.0 as part
+               from app_public.reservations r join app_public.units u on u.id = r.unit_id join app_public.leads l on l.id = r.lead_id where r.id = $1`,
+              input.id,
+            )
+          : count(
+              `select ((o.status = 'ACCEPTED')::int + (n.status = 'ACCEPTED')::int + (u.status = 'PENDING')::int
+                 + (select count(*) from app_public.offer_responses r where r.offer_id = o.id)
+                 + (select count(*) from app_public.events e where e.subject_id = o.id and e.name = 'offer.accepted')) / 5.0 as part
+               from app_public.offers o join app_public.negotiations n on n.id = o.negotiation_id join app_public.units u on u.id = n.unit_id where o.id = $1`,
+              input.offerId,
+            ),
+    ),
+  );
+}
+
+test("each is whole or absent, and is there once after asking again", async () => {
+  await using folder = await temporaryFolder();
+  const env = { DATABASE_URL: world.database.ownerUrl, DATA_DIR: folder.path, JWT_KEYS: jwtKeys };
+  const agent = new Agent({ rejectUnauthorized: false, keepAlive: true, maxSockets: 24 });
+  const first: string[] = [];
+  {
+    await using service = await startService({ env, args: ["--api-only"] });
+    let answered = 0;
+    await Promise.all(
+      wishes.map(async (wish, i) => {
+        first[i] = await send(service.baseUrl, agent, wish);
+        if (++answered === each) await service.stop("SIGKILL");
+      }),
+    );
+    await service.exit;
+  }
+  // The server of the database finishes or undoes what it was at.
+  for (;;) {
+    const { rows } = await world.owner.query(
+      "select from pg_stat_activity where datname = current_database() and usename = 'plat_authenticator' and state <> 'idle' and application_name is distinct from $1",
+      ["harness"],
+    );
+    if (rows.length === 0) break;
+  }
+  expect(first.filter((answer) => answer === "LOST").length).toBeGreaterThan(20);
+  expect(first.filter((answer) => answer !== "LOST").length).toBeGreaterThanOrEqual(each);
+  const parts = await effects();
+  expect(parts.filter((part) => part !== 0 && part !== 1)).toEqual([]);
+  for (const [i, answer] of first.entries())
+    if (answer !== "LOST") expect([answer, parts[i]]).toEqual([answer, 1]);
+  expect(await broken(world.owner)).toEqual({});
+
+  await using service = await startService({ env, args: ["--api-only"] });
+  const second = await Promise.all(wishes.map((wish) => send(service.baseUrl, agent, wish)));
+  for (const [i, answer] of second.entries()) {
+    expect(answer).toMatch(/^[0-9a-f-]{36}$/);
+    if (first[i] !== "LOST") expect(answer).toBe(first[i]);
+  }
+  expect(new Set(await effects())).toEqual(new Set([1]));
+  expect(await broken(world.owner)).toEqual({});
+  agent.destroy();
+}, 120_000);
