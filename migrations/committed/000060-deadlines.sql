@@ -1,5 +1,5 @@
---! Previous: sha1:830bf0a355ce767584c657551f664da75df964ac
---! Hash: sha1:f86d3716a2a7cc5689c22f90dd0918c2a1849d99
+--! Previous: sha1:5addc2105be0927511dd489b6c5c840d16b09e45
+--! Hash: sha1:f5458bca27f70a861f755cb6d6575920086b1f19
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

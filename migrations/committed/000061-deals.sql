@@ -1,5 +1,5 @@
---! Previous: sha1:f86d3716a2a7cc5689c22f90dd0918c2a1849d99
---! Hash: sha1:fc9fdae7bb0dd080f9df55133df41c1026a4447b
+--! Previous: sha1:f5458bca27f70a861f755cb6d6575920086b1f19
+--! Hash: sha1:96875c91c685b30aa989a9fcddb1230d0ab1efe3
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

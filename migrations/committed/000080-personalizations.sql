@@ -1,5 +1,5 @@
---! Previous: sha1:fc9fdae7bb0dd080f9df55133df41c1026a4447b
---! Hash: sha1:82c79445b1323604be8787e35c5ca634fe1f8f3b
+--! Previous: sha1:96875c91c685b30aa989a9fcddb1230d0ab1efe3
+--! Hash: sha1:4625946fe1a0faefd0b7f52adbaf52f4ceabdfa3
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
