@@ -1,5 +1,5 @@
---! Previous: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
---! Hash: sha1:889e3b5a2e12a90f77f439befe33f716f9c5b0b5
+--! Previous: sha1:2e6a6e8ad2ddeee1afd2aca386f18d6317bcb38a
+--! Hash: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:889e3b5a2e12a90f77f439befe33f716f9c5b0b5
---! Hash: sha1:d90c4d8d9d23ef18bc0d0fe842ee1bbc456dfa39
+--! Previous: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
+--! Hash: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

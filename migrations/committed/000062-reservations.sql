@@ -1,5 +1,5 @@
---! Previous: sha1:d90c4d8d9d23ef18bc0d0fe842ee1bbc456dfa39
---! Hash: sha1:69bcd54ed0cd2462484aa435d1b1b1e037282210
+--! Previous: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
+--! Hash: sha1:6f05f5065f7d1e987454a3d9309de4bca8b0c0b1
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:69bcd54ed0cd2462484aa435d1b1b1e037282210
---! Hash: sha1:b020bfd0d96ab6f6a39b9562914651e4821367c0
+--! Previous: sha1:6f05f5065f7d1e987454a3d9309de4bca8b0c0b1
+--! Hash: sha1:bcb13c87a632e65ed5648f96ac8919be240d490b
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:b020bfd0d96ab6f6a39b9562914651e4821367c0
---! Hash: sha1:f27f77425999c6a076d6ad8ac5cb6cbb65f1f5ec
+--! Previous: sha1:bcb13c87a632e65ed5648f96ac8919be240d490b
+--! Hash: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:f27f77425999c6a076d6ad8ac5cb6cbb65f1f5ec
---! Hash: sha1:25bc943128fdfeb085ceebf7e96c0ad1ed879d87
+--! Previous: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
+--! Hash: sha1:cd3eaa83376ba0e6d633f1b49db558f4c9668043
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:25bc943128fdfeb085ceebf7e96c0ad1ed879d87
---! Hash: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
+--! Previous: sha1:cd3eaa83376ba0e6d633f1b49db558f4c9668043
+--! Hash: sha1:8f5d112d5ac4736d93c24246cc22bd3d1caa7f9d
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

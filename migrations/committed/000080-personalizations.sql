@@ -1,5 +1,5 @@
---! Previous: sha1:c2b1ba4339a45949a5fc9a80de5caf272e018e01
---! Hash: sha1:4605a26dafcf1ace4eea0a78efd5f017aa62e4d8
+--! Previous: sha1:8f5d112d5ac4736d93c24246cc22bd3d1caa7f9d
+--! Hash: sha1:4a5097d7815671a2af9b751c2372b217d4910b09
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
