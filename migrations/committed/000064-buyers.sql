@@ -1,5 +1,5 @@
---! Previous: sha1:b020bfd0d96ab6f6a39b9562914651e4821367c0
---! Hash: sha1:26d73a20cc17f4c8cd35c298acf341e6decbea9f
+--! Previous: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
+--! Hash: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:26d73a20cc17f4c8cd35c298acf341e6decbea9f
---! Hash: sha1:b24992d9c568e137a07b69b4af77de5afdcddb54
+--! Previous: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
+--! Hash: sha1:823440b7d99286f24013066fd9f7d3d37830be20
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

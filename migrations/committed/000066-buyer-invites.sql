@@ -1,5 +1,5 @@
---! Previous: sha1:b24992d9c568e137a07b69b4af77de5afdcddb54
---! Hash: sha1:0a2dac839ea66f10f0d2a641bb72cf09666e3496
+--! Previous: sha1:823440b7d99286f24013066fd9f7d3d37830be20
+--! Hash: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:0452feb1c95ac6c033df12165d60666d3471d225
---! Hash: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
+--! Previous: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
+--! Hash: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

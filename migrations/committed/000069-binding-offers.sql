@@ -1,5 +1,5 @@
---! Previous: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
---! Hash: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
+--! Previous: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
+--! Hash: sha1:5de74a7c116451baa24e0af2247970a38e414785
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

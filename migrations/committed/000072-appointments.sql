@@ -1,5 +1,5 @@
---! Previous: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
---! Hash: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
+--! Previous: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
+--! Hash: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
---! Hash: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
+--! Previous: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
+--! Hash: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
---! Hash: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
+--! Previous: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
+--! Hash: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
---! Hash: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
+--! Previous: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
+--! Hash: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
---! Hash: sha1:ea2428f12b1e72caaef452283a2d62569a763735
+--! Previous: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
+--! Hash: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:e5fbf92805cf44b02dce3ae27357a8f3e82308cb
---! Hash: sha1:432503a6a4c78d2c191732b3f92ba0f230851a66
+--! Previous: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
+--! Hash: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

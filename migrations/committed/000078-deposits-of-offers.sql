@@ -1,5 +1,5 @@
---! Previous: sha1:f603ebfd6ab39cf2a92c4dd878f3164656e66b58
---! Hash: sha1:9033c0ee3e54e67ad840ae1c43d5f333f05855a9
+--! Previous: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
+--! Hash: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

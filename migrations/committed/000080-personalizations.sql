@@ -1,5 +1,5 @@
---! Previous: sha1:0a2dac839ea66f10f0d2a641bb72cf09666e3496
---! Hash: sha1:297b464af06746de3e34cc804dbc448c6bb1f08c
+--! Previous: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
+--! Hash: sha1:0caf015cfe7ac0469855efb9b617cce36d4d5d90
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
