@@ -1,5 +1,5 @@
---! Previous: sha1:2795645570c02501b30d4d58b97382c488c47303
---! Hash: sha1:b38303890f928020f42858b25b12ba3373fc48fa
+--! Previous: sha1:5ee7db84a6bc155640d03ea4c52518017f8c07f7
+--! Hash: sha1:d226beba50c90649b3bf0d709185b426fb2a0de5
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:b38303890f928020f42858b25b12ba3373fc48fa
---! Hash: sha1:a80c9d342203a62f90949619b82f01712c0d79a5
+--! Previous: sha1:d226beba50c90649b3bf0d709185b426fb2a0de5
+--! Hash: sha1:7acdd206391913b61f97c841e5720cf3b6d4eefd
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
