@@ -1,5 +1,5 @@
---! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
+--! Previous: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
+--! Hash: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

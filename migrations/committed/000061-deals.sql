@@ -1,5 +1,5 @@
---! Previous: sha1:15bd6abf4449ab8b03d3c1e8fbec35d7eddcf445
---! Hash: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
+--! Previous: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
+--! Hash: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

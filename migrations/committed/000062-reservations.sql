@@ -1,5 +1,5 @@
---! Previous: sha1:dc534496a2c43c61c41873a644a30ba9bf1ae3b0
---! Hash: sha1:5ee7db84a6bc155640d03ea4c52518017f8c07f7
+--! Previous: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
+--! Hash: sha1:4954ba823c195ede6da787207c5f53ad7b07cd3b
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:5ee7db84a6bc155640d03ea4c52518017f8c07f7
---! Hash: sha1:d226beba50c90649b3bf0d709185b426fb2a0de5
+--! Previous: sha1:4954ba823c195ede6da787207c5f53ad7b07cd3b
+--! Hash: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

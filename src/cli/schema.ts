@@ -18,7 +18,12 @@ const file = join(import.meta.dirname, "../../schema.graphql");
 await withScratchDatabase(async (ownerUrl) => {
   const pool = makePool({ connectionString: authenticatorUrl(ownerUrl), max: 2 });
   const { schema } = await makeSchema(
-    createPreset({ pool, signLoginToken: unused, signFileAddress: unused, files: { take: unused } }),
+    createPreset({
+      pool,
+      signLoginToken: unused,
+      signFileAddress: unused,
+      files: { take: unused, read: unused },
+    }),
   );
   await pool.end();
   const served = `${printSchema(lexicographicSortSchema(schema))}\n`;

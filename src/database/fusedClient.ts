@@ -4,6 +4,7 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { isRetryable } from "./databaseErrors.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
+import { Preloaded } from "./preloaded.ts";
 import type { Session, Statement } from "./session.ts";
 import type { Setter } from "./settings.ts";
 import { announceStatement } from "./statementEvents.ts";
@@ -76,12 +77,26 @@ export class FusedClient implements NodePostgresPgClient {
   }
 
   async #send<TData>({ text, values, name, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
+    const preloaded = values?.filter((value) => value instanceof Preloaded) ?? [];
+    if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
     const setter = this.#setter;
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
     const { rows, rowCount, notices } = await this.#session.send(batch, arrayMode === true);
     return { rows: rows as TData[], rowCount, notices };
+  }
+
+  /** In one transaction: what the values bring along, then the statement. */
+  #sendAfter<TData>(
+    preloaded: readonly Preloaded[],
+    { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },
+  ): Promise<PgClientResult<TData>> {
+    const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
+    return TransactionClient.run(this.#session, this.#setter, this.#deadlines, async (client) => {
+      for (const value of preloaded) await value.load(client);
+      return client.query<TData>({ ...query, values: values.map(toText) as any[] });
+    });
   }
 
   #enqueue<T>(task: () => Promise<T>): Promise<T> {

@@ -1,4 +1,5 @@
 /** The type of a content, by what it is; the name and the type that the caller gave play no part. */
+import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { officeType } from "./officeType.ts";
@@ -71,4 +72,21 @@ export async function contentType(path: string, size: number): Promise<string | 
     await file.close();
   }
   return textType(path);
+}
+
+/** The first line, counted from 1, that is not UTF-8; undefined when all are. */
+export async function lineNotUtf8(path: string): Promise<number | undefined> {
+  let line = 1;
+  let begun: Buffer[] = [];
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let to = chunk.indexOf(10); to !== -1; to = chunk.indexOf(10, from)) {
+      if (!isUtf8(Buffer.concat([...begun, chunk.subarray(from, to)]))) return line;
+      begun = [];
+      line += 1;
+      from = to + 1;
+    }
+    begun.push(chunk.subarray(from));
+  }
+  return isUtf8(Buffer.concat(begun)) ? undefined : line;
 }

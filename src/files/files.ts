@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import { contentType } from "./contentType.ts";
+import { contentType, lineNotUtf8 } from "./contentType.ts";
 import { safeFileName } from "./fileName.ts";
 import { withIncoming, type Incoming } from "./incoming.ts";
 import { fileKinds, isPicture, type FileKindName } from "./kinds.ts";
@@ -24,9 +24,14 @@ export interface Files {
    * @throws CodedError PAYLOAD_TOO_LARGE, UNSUPPORTED_FILE, BAD_USER_INPUT or PROVIDER_ERROR
    */
   take(content: Readable, kind: FileKindName, fileName: string | undefined): Promise<UploadedFile>;
+  /** The content of a file that was taken in. */
+  read(file: UploadedFile): Promise<Readable>;
 }
 
 export const thumbnailKey = (checksum: string): string => `${checksum}.thumbnail`;
+
+const storeFailed = (message: string, cause: unknown): CodedError =>
+  new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });
 
 async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<string> {
   const field = "file";
@@ -34,6 +39,12 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
   const { types, accepted } = fileKinds[kind];
   const type = await contentType(path, size);
   if (type !== undefined && (types as readonly string[]).includes(type)) return type;
+  const row = kind === "loadRows" && type === undefined ? await lineNotUtf8(path) : undefined;
+  if (row !== undefined)
+    throw new CodedError("UNSUPPORTED_FILE", `Row ${row} is not in UTF-8; save the file as "CSV UTF-8".`, {
+      field,
+      row,
+    });
   throw new CodedError(
     "UNSUPPORTED_FILE",
     `This is, by its content, no file of an accepted type: ${accepted}.`,
@@ -61,14 +72,17 @@ export function createFiles({ store, pool, incomingFolder }: FilesOptions): File
           type: "image/webp",
         });
     } catch (error) {
-      throw new CodedError(
-        "PROVIDER_ERROR",
-        "The file could not be stored; try again in a moment.",
-        { provider: "files", retryable: true },
-        { cause: error },
-      );
+      throw storeFailed("The file could not be stored; try again in a moment.", error);
     }
     await pool.query("select app_private.file_is_stored($1)", [checksum]);
+  }
+
+  async function read({ checksum }: UploadedFile): Promise<Readable> {
+    const content = await store.get(checksum).catch((error) => {
+      throw storeFailed("The file could not be read; try again in a moment.", error);
+    });
+    if (!content) throw new Error(`The content ${checksum} is gone.`);
+    return content;
   }
 
   return {
@@ -78,5 +92,6 @@ export function createFiles({ store, pool, incomingFolder }: FilesOptions): File
         await keep(incoming, type);
         return new UploadedFile(incoming.checksum, safeFileName(fileName, type), incoming.size, type);
       }),
+    read,
   };
 }

@@ -51,7 +51,7 @@ export const fileKinds = {
     types: ["application/pdf", ...office, ...texts, ...images],
     accepted: "PDF, Office, text, CSV and images (PNG, JPEG, WebP, GIF, AVIF)",
   },
-  storeData: { limit: 50_000_000, types: texts, accepted: "text and CSV in UTF-8" },
+  loadRows: { limit: 50_000_000, types: texts, accepted: "text and CSV in UTF-8" },
 } as const satisfies Record<string, FileKind>;
 
 export type FileKindName = keyof typeof fileKinds;

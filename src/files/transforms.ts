@@ -1,6 +1,7 @@
-/** What becomes of an Upload on its way to SQL: a content that is stored, as {checksum, filename}. */
+/** What becomes of an Upload on its way to SQL: a content that is stored, as {checksum, filename}, or the rows in it. */
 import { Readable } from "node:stream";
 import { CodedError } from "../errors.ts";
+import { ImportedRows } from "../imports/importedRows.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import type { Files } from "./files.ts";
 import { tooLarge } from "./incoming.ts";
@@ -48,25 +49,35 @@ function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
 
 /** The implementations of the tags that upload domains have. */
 export function uploadTransforms(files: Files): Record<FileKindName, ArgumentTransform> {
-  const take =
+  const take = async (
+    kind: FileKindName,
+    value: unknown,
+    context: Grafast.Context,
+  ): Promise<UploadedFile> => {
+    if (!context.claims.userId)
+      throw new CodedError(
+        "UNAUTHENTICATED",
+        'Sign in first: send the header "Authorization: Bearer <token>".',
+      );
+    if (value instanceof RefusedFile) throw value.reason;
+    if (value instanceof UploadedFile) {
+      checkKind(value, kind);
+      return value;
+    }
+    const { bytes, name } = readDataUri(value as string, fileKinds[kind].limit);
+    return files.take(Readable.from([bytes]), kind, name);
+  };
+  const store =
     (kind: FileKindName): ArgumentTransform =>
-    async (value, { context }) => {
-      if (!context.claims.userId)
-        throw new CodedError(
-          "UNAUTHENTICATED",
-          'Sign in first: send the header "Authorization: Bearer <token>".',
-        );
-      if (value instanceof RefusedFile) throw value.reason;
-      if (value instanceof UploadedFile) {
-        checkKind(value, kind);
-        return value.toJSON();
-      }
-      const { bytes, name } = readDataUri(value as string, fileKinds[kind].limit);
-      return (await files.take(Readable.from([bytes]), kind, name)).toJSON();
-    };
+    async (value, { context }) =>
+      (await take(kind, value, context)).toJSON();
   return {
-    storeImage: take("storeImage"),
-    storeDocument: take("storeDocument"),
-    storeData: take("storeData"),
+    storeImage: store("storeImage"),
+    storeDocument: store("storeDocument"),
+    async loadRows(value, { context, operation, input }) {
+      const file = await take("loadRows", value, context);
+      const project = input["projectId"] as string;
+      return new ImportedRows({ operation, project, file, open: () => files.read(file) });
+    },
   };
 }

@@ -5,6 +5,7 @@
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
+import { Preloaded } from "../database/preloaded.ts";
 import type { AddressClaims } from "../files/addresses.ts";
 
 declare global {
@@ -71,9 +72,16 @@ export const FilesPlugin: GraphileConfig.Plugin = {
   gather: {
     hooks: {
       pgCodecs_PgCodec(info, { pgCodec, pgType }) {
-        if (pgType.typname !== "file_address" || pgType.getNamespace()?.nspname !== "app_public") return;
-        const sign = info.resolvedPreset.plat?.signFileAddress ?? unsigned;
-        pgCodec.fromPg = (claims) => sign(JSON.parse(claims));
+        if (pgType.getNamespace()?.nspname !== "app_public") return;
+        if (pgType.typname === "file_address") {
+          const sign = info.resolvedPreset.plat?.signFileAddress ?? unsigned;
+          pgCodec.fromPg = (claims) => sign(JSON.parse(claims));
+        }
+        if (pgType.typname === "data_upload") {
+          const { toPg } = pgCodec;
+          // The adaptor brings its rows to the database before the statement.
+          pgCodec.toPg = (value) => (value instanceof Preloaded ? (value as any) : toPg(value));
+        }
       },
     },
   },
