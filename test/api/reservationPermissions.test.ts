@@ -23,7 +23,7 @@ reservations, of the project            | 3         | 3         | 3         | 1 
 reservations, of the private project    | 2         | 2         | 1         | none      | none      | none      | none      | none      | none
 reservations, in another order          | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
 reservationsConnection                  | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
-project.reservations                    | 3         | 3         | 3         | 1         | null      | hidden    | hidden    | hidden    | hidden
+project.reservations                    | 3         | 3         | 3         | 1         | null      | null      | null      | hidden    | hidden
 unit.reservations, of the seller        | 1         | 1         | 1         | 1         | null      | hidden    | hidden    | hidden    | hidden
 unit.reservations, in a public project  | none      | none      | none      | null      | null      | null      | null      | null      | null
 unit.activeReservation, of the seller   | yes       | yes       | yes       | yes       | null      | hidden    | hidden    | hidden    | hidden
