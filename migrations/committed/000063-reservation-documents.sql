@@ -1,5 +1,5 @@
---! Previous: sha1:5bfe74d019958e595394734e0f417bc62759eb66
---! Hash: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
+--! Previous: sha1:4954ba823c195ede6da787207c5f53ad7b07cd3b
+--! Hash: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
---! Hash: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
+--! Previous: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
+--! Hash: sha1:2c16f103960fde1b30fb6741782b8ee822d0fe82
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
---! Hash: sha1:823440b7d99286f24013066fd9f7d3d37830be20
+--! Previous: sha1:2c16f103960fde1b30fb6741782b8ee822d0fe82
+--! Hash: sha1:7d1aec782bfd341524b1be33b8df335c7bdfb20d
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:823440b7d99286f24013066fd9f7d3d37830be20
---! Hash: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
+--! Previous: sha1:7d1aec782bfd341524b1be33b8df335c7bdfb20d
+--! Hash: sha1:b0124fe89673ff87c8600771dcadd8357e7bb05d
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
---! Hash: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
+--! Previous: sha1:b0124fe89673ff87c8600771dcadd8357e7bb05d
+--! Hash: sha1:3dd02d29ebcb722a27548515d4b7cb564afef704
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
---! Hash: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
+--! Previous: sha1:3dd02d29ebcb722a27548515d4b7cb564afef704
+--! Hash: sha1:c9d23f0344755d9281828683f8b97abab09b564a
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

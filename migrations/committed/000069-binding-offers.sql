@@ -1,5 +1,5 @@
---! Previous: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
---! Hash: sha1:5de74a7c116451baa24e0af2247970a38e414785
+--! Previous: sha1:c9d23f0344755d9281828683f8b97abab09b564a
+--! Hash: sha1:6a48331350d173ac4a950ae5a06d2d5225f0c0f6
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:5de74a7c116451baa24e0af2247970a38e414785
---! Hash: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
+--! Previous: sha1:6a48331350d173ac4a950ae5a06d2d5225f0c0f6
+--! Hash: sha1:7d4e6fcfda66a1d8ca2ffdcb025d7b93e69a97ae
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
---! Hash: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
+--! Previous: sha1:7d4e6fcfda66a1d8ca2ffdcb025d7b93e69a97ae
+--! Hash: sha1:e25fafe54eb55dfded876da985378762f5d38cd8
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

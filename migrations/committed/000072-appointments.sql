@@ -1,5 +1,5 @@
---! Previous: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
---! Hash: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
+--! Previous: sha1:e25fafe54eb55dfded876da985378762f5d38cd8
+--! Hash: sha1:9c2dbb31f7df5e46638da1513d7a09a04e08ab07
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
---! Hash: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
+--! Previous: sha1:9c2dbb31f7df5e46638da1513d7a09a04e08ab07
+--! Hash: sha1:8692200d607225a1e461e48cd4012396ad08d896
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

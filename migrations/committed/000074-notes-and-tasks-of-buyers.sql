@@ -1,5 +1,5 @@
---! Previous: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
---! Hash: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
+--! Previous: sha1:8692200d607225a1e461e48cd4012396ad08d896
+--! Hash: sha1:48b99e261a65c98c7444c9989e5f4a031c5c0f62
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
---! Hash: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
+--! Previous: sha1:48b99e261a65c98c7444c9989e5f4a031c5c0f62
+--! Hash: sha1:c4a4dde3516ca35dad9f9402bc5d6d14345cd5a0
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
---! Hash: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
+--! Previous: sha1:c4a4dde3516ca35dad9f9402bc5d6d14345cd5a0
+--! Hash: sha1:126de94cfd7386d53703f15b22f9990d07416d58
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
---! Hash: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
+--! Previous: sha1:126de94cfd7386d53703f15b22f9990d07416d58
+--! Hash: sha1:5f89c8ae4f28426b57e7aa2a8e09a500d61d518d
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
---! Hash: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
+--! Previous: sha1:5f89c8ae4f28426b57e7aa2a8e09a500d61d518d
+--! Hash: sha1:719530a95b75308148fc7a2ad146dd87a63279f0
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was
