@@ -1,5 +1,5 @@
---! Previous: sha1:26d73a20cc17f4c8cd35c298acf341e6decbea9f
---! Hash: sha1:b24992d9c568e137a07b69b4af77de5afdcddb54
+--! Previous: sha1:ef0dab461d575c4bce7624e454d6bd52d94398e6
+--! Hash: sha1:f4145176ac421aac3ec5758b7b86250dc93c624c
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

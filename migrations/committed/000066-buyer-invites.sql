@@ -1,5 +1,5 @@
---! Previous: sha1:b24992d9c568e137a07b69b4af77de5afdcddb54
---! Hash: sha1:0a2dac839ea66f10f0d2a641bb72cf09666e3496
+--! Previous: sha1:f4145176ac421aac3ec5758b7b86250dc93c624c
+--! Hash: sha1:7e0a0793c83657ba0755e7ca23870bcd07c114ed
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

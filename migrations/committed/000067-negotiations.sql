@@ -1,5 +1,5 @@
---! Previous: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
---! Hash: sha1:0452feb1c95ac6c033df12165d60666d3471d225
+--! Previous: sha1:7e0a0793c83657ba0755e7ca23870bcd07c114ed
+--! Hash: sha1:71c9724351843d2086d6a68ad74dc32316fdf11b
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:0452feb1c95ac6c033df12165d60666d3471d225
---! Hash: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
+--! Previous: sha1:71c9724351843d2086d6a68ad74dc32316fdf11b
+--! Hash: sha1:544f925f54c18f9571a6a53e3436cafe53e18e83
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
---! Hash: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
+--! Previous: sha1:544f925f54c18f9571a6a53e3436cafe53e18e83
+--! Hash: sha1:7fb3b1978de014bcb1c4df2915456a62b25320f4
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
---! Hash: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
+--! Previous: sha1:7fb3b1978de014bcb1c4df2915456a62b25320f4
+--! Hash: sha1:fdbbdfd92f2ca5abf79e2d89a20a9d9981b6817a
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

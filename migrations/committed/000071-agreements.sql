@@ -1,5 +1,5 @@
---! Previous: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
---! Hash: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
+--! Previous: sha1:fdbbdfd92f2ca5abf79e2d89a20a9d9981b6817a
+--! Hash: sha1:c2405ed6e2a843135765083dda9f1b57ca193028
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

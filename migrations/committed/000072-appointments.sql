@@ -1,5 +1,5 @@
---! Previous: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
---! Hash: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
+--! Previous: sha1:c2405ed6e2a843135765083dda9f1b57ca193028
+--! Hash: sha1:dfef4e6e095ac3a3c8100c7b34b51a3f98ddfbd9
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
---! Hash: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
+--! Previous: sha1:dfef4e6e095ac3a3c8100c7b34b51a3f98ddfbd9
+--! Hash: sha1:007a65775664c8cb177fdbb4139c437c05169120
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
---! Hash: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
+--! Previous: sha1:007a65775664c8cb177fdbb4139c437c05169120
+--! Hash: sha1:e134a3333ec8d33b45f6e1abb1e84574e1b1fabc
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

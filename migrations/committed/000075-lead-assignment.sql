@@ -1,5 +1,5 @@
---! Previous: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
---! Hash: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
+--! Previous: sha1:e134a3333ec8d33b45f6e1abb1e84574e1b1fabc
+--! Hash: sha1:42a45fc478ad45b393b1cce62117dbbdc5385aac
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
---! Hash: sha1:ea2428f12b1e72caaef452283a2d62569a763735
+--! Previous: sha1:42a45fc478ad45b393b1cce62117dbbdc5385aac
+--! Hash: sha1:71c0825746a0206fe5ec989be9c8d46498c3f420
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:ea2428f12b1e72caaef452283a2d62569a763735
---! Hash: sha1:79109b99932cb171327e17095b3454101f511e1a
+--! Previous: sha1:71c0825746a0206fe5ec989be9c8d46498c3f420
+--! Hash: sha1:2d76224a0e6a722b9922182c6ca888665ae4d340
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

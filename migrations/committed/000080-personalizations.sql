@@ -1,5 +1,5 @@
---! Previous: sha1:0a2dac839ea66f10f0d2a641bb72cf09666e3496
---! Hash: sha1:297b464af06746de3e34cc804dbc448c6bb1f08c
+--! Previous: sha1:2d76224a0e6a722b9922182c6ca888665ae4d340
+--! Hash: sha1:d78566b3a162ccfed6944884a56efe0f76bf0dbd
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
