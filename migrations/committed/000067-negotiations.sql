@@ -49,14 +49,6 @@ select app_private.make_state_machine('negotiations', 'negotiation',
 --------------------------------------------------------------------------------------------------------
 -- Whose the unit is.
 
-create function app_hidden.has_deal(project_id uuid, organization_id uuid, assignee_id uuid, permission text) returns boolean
-language sql stable as $$
-  select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
-    or (coalesce(assignee_id = app_public.current_user_id(), false) and project_id = any (array(select app_hidden.viewer_own_projects(permission))))
-$$;
-comment on function app_hidden.has_deal(uuid, uuid, uuid, text) is 'Whether the viewer has the permission for a deal with this assignee; what the policies of deals say, for functions.';
-
 create function app_private.claim_is_of(claim app_hidden.claims, negotiation app_public.negotiations) returns boolean
 language sql stable as $$
   select coalesce(claim.subject_id in (negotiation.id, negotiation.reservation_id, negotiation.buyer_id), false)
