@@ -1,5 +1,5 @@
---! Previous: sha1:bcb13c87a632e65ed5648f96ac8919be240d490b
---! Hash: sha1:ef0dab461d575c4bce7624e454d6bd52d94398e6
+--! Previous: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
+--! Hash: sha1:cc9e995e41a0dff3ad3f59ce8cb95523ced1e3a4
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

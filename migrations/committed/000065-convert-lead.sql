@@ -1,5 +1,5 @@
---! Previous: sha1:ef0dab461d575c4bce7624e454d6bd52d94398e6
---! Hash: sha1:f4145176ac421aac3ec5758b7b86250dc93c624c
+--! Previous: sha1:cc9e995e41a0dff3ad3f59ce8cb95523ced1e3a4
+--! Hash: sha1:e4a8dcbbadd1df6a27f12c4cd6469859f0b2e3e7
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

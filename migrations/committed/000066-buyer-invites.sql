@@ -1,5 +1,5 @@
---! Previous: sha1:f4145176ac421aac3ec5758b7b86250dc93c624c
---! Hash: sha1:7e0a0793c83657ba0755e7ca23870bcd07c114ed
+--! Previous: sha1:e4a8dcbbadd1df6a27f12c4cd6469859f0b2e3e7
+--! Hash: sha1:cb27c432890c5065acdfe740f2a8c07b4a11e0ca
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase
@@ -332,6 +332,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 alter function app_public.projects_abstract(app_public.projects) rename to project_abstract_of;
 alter function app_public.project_abstract_of(app_public.projects) set schema app_private;
+revoke execute on function app_private.project_abstract_of from plat_user, plat_anonymous;
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))

@@ -1,5 +1,5 @@
---! Previous: sha1:7e0a0793c83657ba0755e7ca23870bcd07c114ed
---! Hash: sha1:71c9724351843d2086d6a68ad74dc32316fdf11b
+--! Previous: sha1:cb27c432890c5065acdfe740f2a8c07b4a11e0ca
+--! Hash: sha1:20d0c8a72d229af0800810d8d66796db9920f073
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

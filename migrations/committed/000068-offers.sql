@@ -1,5 +1,5 @@
---! Previous: sha1:71c9724351843d2086d6a68ad74dc32316fdf11b
---! Hash: sha1:544f925f54c18f9571a6a53e3436cafe53e18e83
+--! Previous: sha1:20d0c8a72d229af0800810d8d66796db9920f073
+--! Hash: sha1:dff136bedd6936bf5d97b4baa96ee4cf204f0c16
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:544f925f54c18f9571a6a53e3436cafe53e18e83
---! Hash: sha1:7fb3b1978de014bcb1c4df2915456a62b25320f4
+--! Previous: sha1:dff136bedd6936bf5d97b4baa96ee4cf204f0c16
+--! Hash: sha1:29ac55dc9e0c10286207d1b4297bfb016a57b3bd
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:7fb3b1978de014bcb1c4df2915456a62b25320f4
---! Hash: sha1:fdbbdfd92f2ca5abf79e2d89a20a9d9981b6817a
+--! Previous: sha1:29ac55dc9e0c10286207d1b4297bfb016a57b3bd
+--! Hash: sha1:51f7830b80846391931e35ce7068c85159c2453f
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

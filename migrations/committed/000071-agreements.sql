@@ -1,5 +1,5 @@
---! Previous: sha1:fdbbdfd92f2ca5abf79e2d89a20a9d9981b6817a
---! Hash: sha1:c2405ed6e2a843135765083dda9f1b57ca193028
+--! Previous: sha1:51f7830b80846391931e35ce7068c85159c2453f
+--! Hash: sha1:daaea046c910870662538b4c9a167f0583aebc6a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:c2405ed6e2a843135765083dda9f1b57ca193028
---! Hash: sha1:dfef4e6e095ac3a3c8100c7b34b51a3f98ddfbd9
+--! Previous: sha1:daaea046c910870662538b4c9a167f0583aebc6a
+--! Hash: sha1:6247ee348802f25a66fd3da8203693b2971416a6
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:dfef4e6e095ac3a3c8100c7b34b51a3f98ddfbd9
---! Hash: sha1:007a65775664c8cb177fdbb4139c437c05169120
+--! Previous: sha1:6247ee348802f25a66fd3da8203693b2971416a6
+--! Hash: sha1:86ddf4e577cdaa639db884c45ed76c49319ec3b1
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

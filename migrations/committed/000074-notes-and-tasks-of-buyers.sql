@@ -1,5 +1,5 @@
---! Previous: sha1:007a65775664c8cb177fdbb4139c437c05169120
---! Hash: sha1:e134a3333ec8d33b45f6e1abb1e84574e1b1fabc
+--! Previous: sha1:86ddf4e577cdaa639db884c45ed76c49319ec3b1
+--! Hash: sha1:4f165411b68dc7cdcf1fb3c77aadfb011772ff4c
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:e134a3333ec8d33b45f6e1abb1e84574e1b1fabc
---! Hash: sha1:42a45fc478ad45b393b1cce62117dbbdc5385aac
+--! Previous: sha1:4f165411b68dc7cdcf1fb3c77aadfb011772ff4c
+--! Hash: sha1:5aeef74c1d66dd134bacd381218ba2cb164815dc
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

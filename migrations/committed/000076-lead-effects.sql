@@ -1,5 +1,5 @@
---! Previous: sha1:42a45fc478ad45b393b1cce62117dbbdc5385aac
---! Hash: sha1:71c0825746a0206fe5ec989be9c8d46498c3f420
+--! Previous: sha1:5aeef74c1d66dd134bacd381218ba2cb164815dc
+--! Hash: sha1:c9ba4c4f481fb74934125d416abfb1ec04d82559
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:71c0825746a0206fe5ec989be9c8d46498c3f420
---! Hash: sha1:2d76224a0e6a722b9922182c6ca888665ae4d340
+--! Previous: sha1:c9ba4c4f481fb74934125d416abfb1ec04d82559
+--! Hash: sha1:368f901f6ce6ee0d44e503fef09fc922e022ec59
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
---! Hash: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
+--! Previous: sha1:368f901f6ce6ee0d44e503fef09fc922e022ec59
+--! Hash: sha1:e18e3085042a85365be02b91c89247c21af7ea9f
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

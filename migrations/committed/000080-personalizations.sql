@@ -1,5 +1,5 @@
---! Previous: sha1:2d76224a0e6a722b9922182c6ca888665ae4d340
---! Hash: sha1:d78566b3a162ccfed6944884a56efe0f76bf0dbd
+--! Previous: sha1:e18e3085042a85365be02b91c89247c21af7ea9f
+--! Hash: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -350,17 +350,16 @@ const isWrite = (row: { operation: string }) =>
   /^(create|update|delete|convert|invite|accept)/.test(row.operation);
 
 describe("who may do what with purchases", () => {
-  test.each(rows.filter((row) => !isWrite(row)))("$operation", ({ operation, expected }) =>
-    tried(operation, expected),
-  );
+  test.each(rows.filter((row) => !isWrite(row)))("$operation", async ({ operation, expected }) => {
+    expect(await outcomes(operation)).toEqual(inWords(expected));
+  });
 
-  async function tried(operation: string, expected: string[]) {
-    const found: string[] = [];
-    for (const name of names) found.push(outcome(await operations[operation]!(people[name]!)));
-    expect(Object.fromEntries(names.map((name, i) => [name, found[i]]))).toEqual(
-      Object.fromEntries(names.map((name, i) => [name, expected[i]])),
-    );
-  }
+  const outcomes = async (operation: string) => {
+    const found: Record<string, string> = {};
+    for (const name of names) found[name] = outcome(await operations[operation]!(people[name]!));
+    return found;
+  };
+  const inWords = (expected: string[]) => Object.fromEntries(names.map((name, i) => [name, expected[i]]));
 
   test("the table leaves out no operation", () => {
     expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
@@ -615,5 +614,7 @@ describe("who may do what with purchases", () => {
     });
   });
 
-  test.each(rows.filter(isWrite))("$operation", ({ operation, expected }) => tried(operation, expected));
+  test.each(rows.filter(isWrite))("$operation", async ({ operation, expected }) => {
+    expect(await outcomes(operation)).toEqual(inWords(expected));
+  });
 });

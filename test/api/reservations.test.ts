@@ -98,14 +98,17 @@ const byService = async (id: string, status: string) => {
   }
 };
 /** A purchase in the project, of the user where one is named. */
-const purchase = async (user: string | null, status = "DRAFT", assignee: string | null = null) =>
-  (
-    await world.owner.query<{ id: string }>(
-      `insert into app_public.buyers (project_id, organization_id, user_id, first_name, price, status, assignee_id)
-       values ($1, $2, $3, 'Bea', 1, $4, $5) returning id`,
-      [project.id, world.harbour.id, user, status, assignee],
-    )
-  ).rows[0]!.id;
+const purchase = async (user: string | null, status = "DRAFT", assignee: string | null = null) => {
+  const { rows } = await world.owner.query<{ id: string }>(
+    `insert into app_public.buyers (project_id, organization_id, user_id, first_name, price, status, assignee_id)
+     values ($1, $2, $3, 'Bea', 1, $4, $5) returning id`,
+    [project.id, world.harbour.id, user, status === "CANCELLED" ? "DRAFT" : status, assignee],
+  );
+  const { id } = rows[0]!;
+  if (status === "CANCELLED")
+    await world.owner.query("select app_private.cancel_purchase($1, 'No more.')", [id]);
+  return id;
+};
 
 describe("creating one", () => {
   test("claims the unit, keeps what is listed, copies what the project says, and charges nobody", async () => {
