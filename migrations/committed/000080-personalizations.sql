@@ -1,5 +1,5 @@
---! Previous: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
---! Hash: sha1:645a7a5d92073ec57a118e67922b1e4be741baac
+--! Previous: sha1:e18e3085042a85365be02b91c89247c21af7ea9f
+--! Hash: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

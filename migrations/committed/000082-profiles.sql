@@ -1,5 +1,5 @@
---! Previous: sha1:645a7a5d92073ec57a118e67922b1e4be741baac
---! Hash: sha1:d4b6bd67577765784d3c46a338a6d370a42ea67a
+--! Previous: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
+--! Hash: sha1:a78053d1eb5ce9ce556a3719ae75ccac78e81a03
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
