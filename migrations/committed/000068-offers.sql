@@ -1,5 +1,5 @@
 --! Previous: sha1:ba7fa4188f788adcab4cf333a75d4cfb46c827e7
---! Hash: sha1:c2372df14cd65539af240425fd4a55eb4019bd10
+--! Hash: sha1:c34e2714d6efef58e9710a0e39ac0ce766261d28
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
@@ -497,7 +497,7 @@ comment on function app_public.buyers_accepted_offer is 'The accepted offer that
 comment on table app_public.offers is 'An offer or counter-offer in a negotiation.';
 comment on column app_public.offers.negotiation_id is 'The negotiation.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
-comment on column app_public.offers.sequence is 'Place in the round: 1, 2, 3 …';
+comment on column app_public.offers.sequence is 'Place in the round, from 1.';
 comment on column app_public.offers.side is 'The side that makes it.';
 comment on column app_public.offers.kind is 'Whether it answers another.';
 comment on column app_public.offers.status is 'What became of it; everything but PENDING is final.';

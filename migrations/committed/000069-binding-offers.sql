@@ -1,5 +1,5 @@
---! Previous: sha1:c2372df14cd65539af240425fd4a55eb4019bd10
---! Hash: sha1:8ec13dd25b9ff410f5a2b2d56d4c160a9d537f1e
+--! Previous: sha1:c34e2714d6efef58e9710a0e39ac0ce766261d28
+--! Hash: sha1:127d8f3a04d9bbd54e7ea32e3836f2d19800f613
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

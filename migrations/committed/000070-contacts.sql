@@ -1,5 +1,5 @@
---! Previous: sha1:8ec13dd25b9ff410f5a2b2d56d4c160a9d537f1e
---! Hash: sha1:b533f20bda3324d0063dad9f61f9ae57e476a526
+--! Previous: sha1:127d8f3a04d9bbd54e7ea32e3836f2d19800f613
+--! Hash: sha1:851bfec171a2f04c3e5f2b2e938211c3a871d722
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:b533f20bda3324d0063dad9f61f9ae57e476a526
---! Hash: sha1:8f71fd0a22652b5f8f5600369c0fbdd06d1c11e9
+--! Previous: sha1:851bfec171a2f04c3e5f2b2e938211c3a871d722
+--! Hash: sha1:28fadba3f6a93af9678f881f439d75920cbeb371
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

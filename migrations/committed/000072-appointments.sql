@@ -1,5 +1,5 @@
---! Previous: sha1:8f71fd0a22652b5f8f5600369c0fbdd06d1c11e9
---! Hash: sha1:cfc9353b3eab759274ee3c5093d75a76326d705f
+--! Previous: sha1:28fadba3f6a93af9678f881f439d75920cbeb371
+--! Hash: sha1:ed6b253cc0bb786f75ce1502efff179f1702f9b7
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:cfc9353b3eab759274ee3c5093d75a76326d705f
---! Hash: sha1:751caca0a25358bbc27369cea74b15ef294fb73c
+--! Previous: sha1:ed6b253cc0bb786f75ce1502efff179f1702f9b7
+--! Hash: sha1:9a2e5f1b39a1d662fdf5ead5e2ab0e44e91a13ad
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:751caca0a25358bbc27369cea74b15ef294fb73c
---! Hash: sha1:c28570a7859234845c420175f113ec5e5812dac4
+--! Previous: sha1:9a2e5f1b39a1d662fdf5ead5e2ab0e44e91a13ad
+--! Hash: sha1:175efbc431a976349c7012ce69ead2ab0423b6ae
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

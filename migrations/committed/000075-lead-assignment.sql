@@ -1,5 +1,5 @@
---! Previous: sha1:c28570a7859234845c420175f113ec5e5812dac4
---! Hash: sha1:e170ce70491a9bf4340b8fabebb1312764e36cb5
+--! Previous: sha1:175efbc431a976349c7012ce69ead2ab0423b6ae
+--! Hash: sha1:34311cb05981757f85bc768fb4d7335b1ce3a408
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

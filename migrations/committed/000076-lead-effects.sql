@@ -1,5 +1,5 @@
---! Previous: sha1:e170ce70491a9bf4340b8fabebb1312764e36cb5
---! Hash: sha1:030dae25c492cb756f0a7b1be1ddde154b29f7fc
+--! Previous: sha1:34311cb05981757f85bc768fb4d7335b1ce3a408
+--! Hash: sha1:cee68fb157d33f1316411665ff4cda2d4c840097
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:030dae25c492cb756f0a7b1be1ddde154b29f7fc
---! Hash: sha1:f603ebfd6ab39cf2a92c4dd878f3164656e66b58
+--! Previous: sha1:cee68fb157d33f1316411665ff4cda2d4c840097
+--! Hash: sha1:b2d581c236abad7e5028ec5a6f00d4002e8e98fb
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:f603ebfd6ab39cf2a92c4dd878f3164656e66b58
---! Hash: sha1:9033c0ee3e54e67ad840ae1c43d5f333f05855a9
+--! Previous: sha1:b2d581c236abad7e5028ec5a6f00d4002e8e98fb
+--! Hash: sha1:799e10f376b78aecacf96a2d3a3c4aad41d88ccf
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:9033c0ee3e54e67ad840ae1c43d5f333f05855a9
---! Hash: sha1:9cda12d5222a2a419b56501ba0d1d316225fdaa1
+--! Previous: sha1:799e10f376b78aecacf96a2d3a3c4aad41d88ccf
+--! Hash: sha1:6114e9244969e66e4c9a504b3a9bc94a1c9ac903
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
