@@ -1,5 +1,5 @@
---! Previous: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
---! Hash: sha1:ba7fa4188f788adcab4cf333a75d4cfb46c827e7
+--! Previous: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
+--! Hash: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -144,7 +144,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   from app_public.buyers b
   join app_public.projects p on p.id = b.project_id
   left join app_public.reservations r on r.id = b.reservation_id
-  where b.id = buyer_id
+  where b.id = $1
 $$;
 comment on function app_private.deposit_due_date(uuid, text, int) is
   'The day that a rule of the schedule means for a purchase; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team knows.';
@@ -180,6 +180,7 @@ begin
         jsonb_build_object('field', case when new.amount is null then 'amount' else 'percent' end));
     end if;
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
+    new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
     if new.reservation_id is not null and not exists (
       select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
@@ -201,6 +202,9 @@ begin
   if new.due_at is distinct from old.due_at and not coalesce(app_hidden.is_service(), false) then
     new.due_rule := null; -- set by hand: it follows the purchase no more
   end if;
+  if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
+    perform app_private.require_step('deposit', old.status, new.status);
+  end if;
   due := app_public.deposits_amount_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
@@ -219,11 +223,11 @@ begin
     if new.status not in (old.status, result) then
       perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result), '{"field": "status"}');
     end if;
-    new.status := result;
-    if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
+    if new.status = old.status and result <> old.status and not coalesce(app_hidden.is_service(), false) then
       -- A step of the service, from here to _310_paid.
       perform set_config('plat.service', 'on', true), set_config('plat.deposit_paid', 'on', true);
     end if;
+    new.status := result;
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
     new.amount_paid := due;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
