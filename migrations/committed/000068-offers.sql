@@ -1,5 +1,5 @@
---! Previous: sha1:ba7fa4188f788adcab4cf333a75d4cfb46c827e7
---! Hash: sha1:c34e2714d6efef58e9710a0e39ac0ce766261d28
+--! Previous: sha1:e28e5a197dd284013a3db3251878f39c672feebb
+--! Hash: sha1:d7946d67ae4f15dbc3b63cab67434fd74e085152
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
@@ -7,6 +7,15 @@
 --
 -- An accepted offer is in force as long as the claim on the unit that it took or kept. A unit has one such claim, and a
 -- claim one accepted offer.
+--
+-- Chosen where nothing else says so:
+-- - Any side begins a round. Between rounds nobody is awaited.
+-- - The team enters offers and answers for the buyer too (manual), because most buyers are no users; never an answer from the
+--   side of the offer. Only a buyer who is a user is held to their own side.
+-- - Below the floor price, an offer of the seller or an acceptance takes the permission sale.strategy: FORBIDDEN without it.
+-- - Acceptance without reservation or purchase claims the unit for as long as a reservation of the project lasts.
+-- - The accepted price is that of a purchase which is not signed yet, too.
+-- - While a unit is somebody else's, no offer on it is made or accepted; what is pending may be rejected, or runs out.
 
 select app_private.create_enum('offer_kind', 'Whether an offer answers another.', array[
   ['OFFER', 'Begins a round.'], ['COUNTER_OFFER', 'Answers the one before it.']]);
@@ -382,9 +391,11 @@ comment on function app_private.require_side(text, boolean, boolean, text) is 'R
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  negotiation_id uuid := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  negotiation_id uuid;
   rights record;
 begin
+  perform app_hidden.require_viewer();
+  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
   select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys, 'You may make offers for the side of the buyer only.');
   perform app_private.lock_negotiation(negotiation_id);

@@ -1,5 +1,5 @@
---! Previous: sha1:c34e2714d6efef58e9710a0e39ac0ce766261d28
---! Hash: sha1:127d8f3a04d9bbd54e7ea32e3836f2d19800f613
+--! Previous: sha1:d7946d67ae4f15dbc3b63cab67434fd74e085152
+--! Hash: sha1:fe81e0d42974c67d419f5d81c54498018bad409f
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:127d8f3a04d9bbd54e7ea32e3836f2d19800f613
---! Hash: sha1:851bfec171a2f04c3e5f2b2e938211c3a871d722
+--! Previous: sha1:fe81e0d42974c67d419f5d81c54498018bad409f
+--! Hash: sha1:cbe3b64cd6eddf97a63568b9711d950229aa94cb
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

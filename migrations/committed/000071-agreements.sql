@@ -1,5 +1,5 @@
---! Previous: sha1:851bfec171a2f04c3e5f2b2e938211c3a871d722
---! Hash: sha1:28fadba3f6a93af9678f881f439d75920cbeb371
+--! Previous: sha1:cbe3b64cd6eddf97a63568b9711d950229aa94cb
+--! Hash: sha1:fab5b3c41a6b5e7c3bbbcc64cd7ed2a43c7b9759
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

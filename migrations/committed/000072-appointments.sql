@@ -1,5 +1,5 @@
---! Previous: sha1:28fadba3f6a93af9678f881f439d75920cbeb371
---! Hash: sha1:ed6b253cc0bb786f75ce1502efff179f1702f9b7
+--! Previous: sha1:fab5b3c41a6b5e7c3bbbcc64cd7ed2a43c7b9759
+--! Hash: sha1:aa95508fa11929b687292fbcfb4b0350d5d7ce57
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:ed6b253cc0bb786f75ce1502efff179f1702f9b7
---! Hash: sha1:9a2e5f1b39a1d662fdf5ead5e2ab0e44e91a13ad
+--! Previous: sha1:aa95508fa11929b687292fbcfb4b0350d5d7ce57
+--! Hash: sha1:9245a09ec211c4fdd3cd319a1489122d2a992177
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:9a2e5f1b39a1d662fdf5ead5e2ab0e44e91a13ad
---! Hash: sha1:175efbc431a976349c7012ce69ead2ab0423b6ae
+--! Previous: sha1:9245a09ec211c4fdd3cd319a1489122d2a992177
+--! Hash: sha1:a53a62d13227d3fbf9a2d4d700ddebf4cbd7f59c
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:175efbc431a976349c7012ce69ead2ab0423b6ae
---! Hash: sha1:34311cb05981757f85bc768fb4d7335b1ce3a408
+--! Previous: sha1:a53a62d13227d3fbf9a2d4d700ddebf4cbd7f59c
+--! Hash: sha1:ac6f9c8d4ae54a66079255950d936fe34c10ebf0
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:34311cb05981757f85bc768fb4d7335b1ce3a408
---! Hash: sha1:cee68fb157d33f1316411665ff4cda2d4c840097
+--! Previous: sha1:ac6f9c8d4ae54a66079255950d936fe34c10ebf0
+--! Hash: sha1:1905939c282f7e17f81f554411047361bdc73268
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

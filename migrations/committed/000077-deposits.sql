@@ -1,5 +1,5 @@
---! Previous: sha1:cee68fb157d33f1316411665ff4cda2d4c840097
---! Hash: sha1:b2d581c236abad7e5028ec5a6f00d4002e8e98fb
+--! Previous: sha1:1905939c282f7e17f81f554411047361bdc73268
+--! Hash: sha1:3c812be9e54b7e8e5df70f033f9ce36d7b217309
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:b2d581c236abad7e5028ec5a6f00d4002e8e98fb
---! Hash: sha1:799e10f376b78aecacf96a2d3a3c4aad41d88ccf
+--! Previous: sha1:3c812be9e54b7e8e5df70f033f9ce36d7b217309
+--! Hash: sha1:6e472b64969d01d72f300ec13ffd3683cdb2906e
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:799e10f376b78aecacf96a2d3a3c4aad41d88ccf
---! Hash: sha1:6114e9244969e66e4c9a504b3a9bc94a1c9ac903
+--! Previous: sha1:6e472b64969d01d72f300ec13ffd3683cdb2906e
+--! Hash: sha1:34fa7f9e58b6a338c7e7132089ec3bf98e8f3f9a
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

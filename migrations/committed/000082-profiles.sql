@@ -1,5 +1,5 @@
---! Previous: sha1:645a7a5d92073ec57a118e67922b1e4be741baac
---! Hash: sha1:d4b6bd67577765784d3c46a338a6d370a42ea67a
+--! Previous: sha1:34fa7f9e58b6a338c7e7132089ec3bf98e8f3f9a
+--! Hash: sha1:3baf3332e21ebab565a5da8d54ff0cbbd5b43049
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
