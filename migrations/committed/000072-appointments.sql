@@ -1,5 +1,5 @@
 --! Previous: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
---! Hash: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
+--! Hash: sha1:62aaaa118c91c6c17416a8e00747816cb96b49a5
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.
@@ -50,6 +50,15 @@ create index appointments_organization_status on app_public.appointments (organi
 create index appointments_project_status on app_public.appointments (project_id, status, starts_at desc, id desc) where deleted_at is null;
 create index appointments_host on app_public.appointments (host_id, starts_at desc, id desc) where deleted_at is null;
 create index appointments_open_house on app_public.appointments (open_house_id) where deleted_at is null;
+
+create function app_hidden.viewer_purchase_appointments() returns setof uuid
+language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+  select a.id from app_public.appointments a where a.buyer_id = any (array(select app_hidden.viewer_purchases())) and a.deleted_at is null
+  union all
+  select a.id from app_public.appointments a where a.lead_id = any (array(select app_hidden.viewer_purchase_leads())) and a.deleted_at is null
+$$;
+grant execute on function app_hidden.viewer_purchase_appointments() to plat_user;
+comment on function app_hidden.viewer_purchase_appointments() is 'The appointments of the viewer''s own purchases.';
 
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first', list_order => 'starts_at desc, id desc',
   own => 'true', has_assignee => true);
@@ -148,6 +157,7 @@ comment on function app_public.appointments_allowed_transitions is E'@notNull\n\
 
 comment on table app_public.appointments is $$
 @portfolio lead.read
+@ownFinder viewer_purchase_appointments
 @defaultOrder starts_at desc
 @defaultFirst 1000
 @filterLists status

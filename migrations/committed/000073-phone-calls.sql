@@ -1,5 +1,5 @@
---! Previous: sha1:be2d1413e725e76a8c818af6cb1b490e464959ea
---! Hash: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
+--! Previous: sha1:62aaaa118c91c6c17416a8e00747816cb96b49a5
+--! Hash: sha1:424f6952f156e804f580fb47f6781218e68b99b8
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:c7559295314f5a28b8ddbd2f23cffcfc4c3a61d8
---! Hash: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
+--! Previous: sha1:424f6952f156e804f580fb47f6781218e68b99b8
+--! Hash: sha1:b1dde21488918adfb5b29d68b97ac2bd01f70003
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

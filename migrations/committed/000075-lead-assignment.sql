@@ -1,5 +1,5 @@
---! Previous: sha1:8c06576f7f9b67457b301bedfd9707a81643c1dd
---! Hash: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
+--! Previous: sha1:b1dde21488918adfb5b29d68b97ac2bd01f70003
+--! Hash: sha1:94940a975f7a6a43665c76e1f2189548a55e83fc
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

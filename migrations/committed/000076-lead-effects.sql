@@ -1,5 +1,5 @@
---! Previous: sha1:fd368ad82986fac2fdfaa037bb07cd468e74de3a
---! Hash: sha1:ea2428f12b1e72caaef452283a2d62569a763735
+--! Previous: sha1:94940a975f7a6a43665c76e1f2189548a55e83fc
+--! Hash: sha1:691b5121ebd3bccac901bff5dfca4ea4ad685bda
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

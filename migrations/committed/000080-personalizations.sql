@@ -1,5 +1,5 @@
---! Previous: sha1:79109b99932cb171327e17095b3454101f511e1a
---! Hash: sha1:f811b203c002e5a5d40a88e3acc5562fb6ab390e
+--! Previous: sha1:d63fd1cf4ed76cc20781cf7344af5a82d7b3cdb9
+--! Hash: sha1:e3791e8609c0046db3297fecbaf72a4183131953
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
