@@ -1,5 +1,5 @@
---! Previous: sha1:fac6549674d7505fbc1098bffcba0f0516d272f4
---! Hash: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
+--! Previous: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
+--! Hash: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

@@ -1,5 +1,5 @@
---! Previous: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
---! Hash: sha1:2e6a6e8ad2ddeee1afd2aca386f18d6317bcb38a
+--! Previous: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
+--! Hash: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:2e6a6e8ad2ddeee1afd2aca386f18d6317bcb38a
---! Hash: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
+--! Previous: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
+--! Hash: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

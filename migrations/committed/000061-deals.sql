@@ -1,5 +1,5 @@
---! Previous: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
---! Hash: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
+--! Previous: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
+--! Hash: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
---! Hash: sha1:6f05f5065f7d1e987454a3d9309de4bca8b0c0b1
+--! Previous: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
+--! Hash: sha1:5bfe74d019958e595394734e0f417bc62759eb66
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:6f05f5065f7d1e987454a3d9309de4bca8b0c0b1
---! Hash: sha1:bcb13c87a632e65ed5648f96ac8919be240d490b
+--! Previous: sha1:5bfe74d019958e595394734e0f417bc62759eb66
+--! Hash: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

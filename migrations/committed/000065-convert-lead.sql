@@ -1,5 +1,5 @@
---! Previous: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
---! Hash: sha1:7f00cc1c8fdd73db2c347a53c2c72dc1bc006585
+--! Previous: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
+--! Hash: sha1:823440b7d99286f24013066fd9f7d3d37830be20
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

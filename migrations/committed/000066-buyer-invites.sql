@@ -1,5 +1,5 @@
---! Previous: sha1:7f00cc1c8fdd73db2c347a53c2c72dc1bc006585
---! Hash: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
+--! Previous: sha1:823440b7d99286f24013066fd9f7d3d37830be20
+--! Hash: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase
@@ -99,8 +99,7 @@ begin
   select b.* into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id;
   if buyer.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
-  elsif not (app_hidden.organization_can(buyer.organization_id, 'buyer.write') or buyer.project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
-    or (coalesce(buyer.assignee_id = app_public.current_user_id(), false) and buyer.project_id = any (array(select app_hidden.viewer_own_projects('buyer.write'))))) then
+  elsif not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
     perform app_hidden.fail('FORBIDDEN', 'This takes the permission buyer.write.', '{"permission": "buyer.write"}');
   elsif length(message) > 2000 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');

@@ -1,5 +1,5 @@
---! Previous: sha1:06e512b49fb3f40853691f93032405d6c1a77c15
---! Hash: sha1:0452feb1c95ac6c033df12165d60666d3471d225
+--! Previous: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
+--! Hash: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for
@@ -48,14 +48,6 @@ select app_private.make_state_machine('negotiations', 'negotiation',
 
 --------------------------------------------------------------------------------------------------------
 -- Whose the unit is.
-
-create function app_hidden.has_deal(project_id uuid, organization_id uuid, assignee_id uuid, permission text) returns boolean
-language sql stable as $$
-  select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
-    or (coalesce(assignee_id = app_public.current_user_id(), false) and project_id = any (array(select app_hidden.viewer_own_projects(permission))))
-$$;
-comment on function app_hidden.has_deal(uuid, uuid, uuid, text) is 'Whether the viewer has the permission for a deal with this assignee; what the policies of deals say, for functions.';
 
 create function app_private.claim_is_of(claim app_hidden.claims, negotiation app_public.negotiations) returns boolean
 language sql stable as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:0452feb1c95ac6c033df12165d60666d3471d225
---! Hash: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
+--! Previous: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
+--! Hash: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
@@ -179,11 +179,25 @@ comment on function app_private.end_offer(uuid, text, text) is 'Ends a pending o
 
 create function app_private.settle_offer(offer_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  negotiation app_public.negotiations;
+  offer app_public.offers;
+  reservation app_public.reservations;
 begin
-  perform app_private.lock_negotiation((select o.negotiation_id from app_public.offers o where o.id = settle_offer.offer_id));
-  if exists (select from app_public.offers o where o.id = settle_offer.offer_id and o.status = 'PENDING' and o.expires_at <= clock_timestamp()) then
-    perform app_private.end_offer(offer_id, 'EXPIRED', 'EXPIRED');
+  negotiation := app_private.lock_negotiation((select o.negotiation_id from app_public.offers o where o.id = settle_offer.offer_id));
+  select * into offer from app_public.offers o where o.id = settle_offer.offer_id and o.status = 'PENDING' and o.expires_at <= clock_timestamp();
+  if offer.id is null then
+    return;
   end if;
+  -- Time goes on in archived projects too.
+  perform set_config('plat.clock', 'on', true);
+  perform app_private.end_offer(offer.id, 'EXPIRED', 'EXPIRED');
+  -- The hours of the reservation count from the end of the offer, however late somebody looks.
+  select * into reservation from app_public.reservations r where r.id = negotiation.reservation_id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null;
+  if reservation.id is not null then
+    perform app_private.set_reservation_end(reservation, offer.expires_at + make_interval(hours => reservation.expiration), null);
+  end if;
+  perform set_config('plat.clock', '', true);
 end $$;
 comment on function app_private.settle_offer(uuid) is 'Lets an offer expire whose time is over.';
 select app_private.make_deadline('offer', 'app_public.offers', 'expires_at', 'new.status = ''PENDING''', '{status}', 'app_private.settle_offer(uuid)');
@@ -228,7 +242,7 @@ declare
 begin
   select * into pending from app_public.offers o where o.negotiation_id = negotiation.id and o.status = 'PENDING';
   if pending.expires_at <= clock_timestamp() then
-    perform app_private.end_offer(pending.id, 'EXPIRED', 'EXPIRED');
+    perform app_private.settle_offer(pending.id);
     pending := null;
     select * into negotiation from app_public.negotiations n where n.id = negotiation.id;
   end if;
@@ -343,10 +357,10 @@ declare
 begin
   perform app_hidden.require_viewer();
   select * into negotiation from app_public.negotiations n where n.id = begin_deal.negotiation_id and n.deleted_at is null;
-  sells := coalesce(app_hidden.has_deal(negotiation.project_id, negotiation.organization_id, negotiation.assignee_id, 'sale.write'), false);
+  sells := app_hidden.deal_can(negotiation.organization_id, negotiation.project_id, negotiation.assignee_id, 'sale.write');
   buys := coalesce(negotiation.id = any (array(select app_hidden.viewer_purchase_negotiations())), false);
   if not sells and not buys
-    and not coalesce(app_hidden.has_deal(negotiation.project_id, negotiation.organization_id, negotiation.assignee_id, 'sale.read'), false) then
+    and not app_hidden.deal_can(negotiation.organization_id, negotiation.project_id, negotiation.assignee_id, 'sale.read') then
     perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', case field when 'negotiationId' then 'negotiation' else 'offer' end),
       jsonb_build_object('field', field));
   end if;

@@ -1,5 +1,5 @@
---! Previous: sha1:ca45299e61dd3b1b03c97a40a004e219051d6861
---! Hash: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
+--! Previous: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
+--! Hash: sha1:5de74a7c116451baa24e0af2247970a38e414785
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the
@@ -34,10 +34,21 @@ create view app_public.binding_offers with (security_invoker = true) as
   from app_public.offers o;
 grant select on app_public.binding_offers to plat_user, plat_anonymous;
 
+create function app_hidden.viewer_purchase_offers() returns setof uuid
+language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+declare
+  negotiations uuid[] := array(select app_hidden.viewer_purchase_negotiations());
+begin
+  if negotiations <> '{}' then
+    return query select o.id from app_public.offers o where o.negotiation_id = any (negotiations);
+  end if;
+end $$;
+comment on function app_hidden.viewer_purchase_offers() is 'The offers in the negotiations about the viewer''s own purchases and reservations.';
+
 create function app_public.binding_offers_filter_side(b app_public.binding_offers, value app_public.party_side) returns boolean
 language sql stable as $$ select b.side = value $$;
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
-language plpgsql stable as $$ begin return b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id); end $$;
+language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $$;
 create function app_public.binding_offers_loan_to_value(b app_public.binding_offers) returns numeric
 language sql stable as $$ select round(100 * b.amount_financed / nullif(b.price, 0), 2) $$;
 grant execute on function app_public.binding_offers_filter_side, app_public.binding_offers_total_contract_price, app_public.binding_offers_loan_to_value
@@ -51,6 +62,7 @@ comment on view app_public.binding_offers is $$
 @listName offers
 @implements OfferTerms
 @portfolio sale.read
+@ownFinder viewer_purchase_offers
 @defaultOrder inserted_at desc, id desc
 @defaultFirst 1000
 @filterLists status

@@ -1,5 +1,5 @@
---! Previous: sha1:feff6d69f8fd1fb502c42e0155a489df6d91bb4d
---! Hash: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
+--! Previous: sha1:5de74a7c116451baa24e0af2247970a38e414785
+--! Hash: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:9feb064133ffd40031dc0724ab21f0a81880f1a7
---! Hash: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
+--! Previous: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
+--! Hash: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

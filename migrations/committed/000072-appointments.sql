@@ -1,5 +1,5 @@
---! Previous: sha1:8204be96db9e5faeb9c9ff9a594c2576db4bdd38
---! Hash: sha1:62aaaa118c91c6c17416a8e00747816cb96b49a5
+--! Previous: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
+--! Hash: sha1:7b177da44415ec2dbffaccc2038322b5d60ce1c8
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

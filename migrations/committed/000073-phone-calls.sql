@@ -1,5 +1,5 @@
---! Previous: sha1:62aaaa118c91c6c17416a8e00747816cb96b49a5
---! Hash: sha1:424f6952f156e804f580fb47f6781218e68b99b8
+--! Previous: sha1:7b177da44415ec2dbffaccc2038322b5d60ce1c8
+--! Hash: sha1:24fb71bee34be8762067341abf8222eba7610f15
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

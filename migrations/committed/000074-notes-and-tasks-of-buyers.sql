@@ -1,5 +1,5 @@
---! Previous: sha1:424f6952f156e804f580fb47f6781218e68b99b8
---! Hash: sha1:b1dde21488918adfb5b29d68b97ac2bd01f70003
+--! Previous: sha1:24fb71bee34be8762067341abf8222eba7610f15
+--! Hash: sha1:ed857066c2bb788635815929e073cf0e3acb2999
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

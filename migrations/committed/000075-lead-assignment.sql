@@ -1,5 +1,5 @@
---! Previous: sha1:b1dde21488918adfb5b29d68b97ac2bd01f70003
---! Hash: sha1:94940a975f7a6a43665c76e1f2189548a55e83fc
+--! Previous: sha1:ed857066c2bb788635815929e073cf0e3acb2999
+--! Hash: sha1:7eb5940ef27d5fbc37efe9cb2fe46fa24ddb02bf
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:94940a975f7a6a43665c76e1f2189548a55e83fc
---! Hash: sha1:691b5121ebd3bccac901bff5dfca4ea4ad685bda
+--! Previous: sha1:7eb5940ef27d5fbc37efe9cb2fe46fa24ddb02bf
+--! Hash: sha1:b48be2dd4afd58cf2317fad5a73084e2e82fef95
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

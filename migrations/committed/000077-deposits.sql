@@ -1,5 +1,5 @@
---! Previous: sha1:691b5121ebd3bccac901bff5dfca4ea4ad685bda
---! Hash: sha1:d63fd1cf4ed76cc20781cf7344af5a82d7b3cdb9
+--! Previous: sha1:b48be2dd4afd58cf2317fad5a73084e2e82fef95
+--! Hash: sha1:42a00f47f4c62f0aa430c00a8cf7c8a0e031039b
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -323,35 +323,15 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
 create or replace function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
 
-create function app_private.paid_deposits(lead_id uuid, buyer_id uuid, reservation_id uuid default null) returns numeric
+create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
-  where (d.lead_id = $1 or d.buyer_id = $2 or d.reservation_id = $3) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
+  where (d.lead_id = $1 or d.buyer_id = $2) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
 $$;
 grant execute on function app_private.paid_deposits to plat_user, plat_anonymous;
-comment on function app_private.paid_deposits(uuid, uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
+comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
 create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
 language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
-
-create function app_public.deposits_offer(d app_public.deposits) returns app_public.offers
-language sql stable as $$
-  select o from app_public.offers o
-  left join app_public.buyers b on b.id = d.buyer_id
-  where (o.lead_id = coalesce(d.lead_id, b.lead_id) or o.buyer_id = d.buyer_id) and o.status = 'ACCEPTED'
-  order by o.id desc limit 1
-$$;
-create function app_public.binding_offers_deposits(b app_public.binding_offers) returns setof app_public.deposits
-language sql stable rows 5 as $$
-  select d.* from app_public.deposits d
-  where (d.lead_id = b.lead_id or d.buyer_id = b.buyer_id or d.reservation_id = b.reservation_id) and d.deleted_at is null
-  order by d.sequence asc, d.id asc
-$$;
-create function app_public.binding_offers_purchase_price_balance(b app_public.binding_offers) returns numeric
-language sql stable as $$ select app_public.binding_offers_total_contract_price(b) - app_private.paid_deposits(b.lead_id, b.buyer_id, b.reservation_id) $$;
-grant execute on function app_public.deposits_offer, app_public.binding_offers_deposits, app_public.binding_offers_purchase_price_balance to plat_user;
-comment on function app_public.deposits_offer is 'The accepted offer of the deal.';
-comment on function app_public.binding_offers_deposits is E'@ordered\n\nThe deposits of the deal: of its lead, its buyer, its reservation.';
-comment on function app_public.binding_offers_purchase_price_balance is E'@notNull\n\nThe total contract price less the deposits that are paid.';
 
 create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
 language sql stable as $$ select case when d.notes is not null and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;

@@ -1,5 +1,5 @@
---! Previous: sha1:d63fd1cf4ed76cc20781cf7344af5a82d7b3cdb9
---! Hash: sha1:e3791e8609c0046db3297fecbaf72a4183131953
+--! Previous: sha1:983a8f27a87ebca42a93764a4b9704accc28eafd
+--! Hash: sha1:537cd235b7883805bbe84dc23d8c2dcab3275942
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
@@ -694,3 +694,12 @@ comment on column app_public.personalization_discounts.promotion_id is 'The prom
 comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_discounts_created_by_id_fkey on app_public.personalization_discounts is E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+
+create function app_public.buyers_personalization(b app_public.buyers) returns app_public.personalizations
+language sql stable as $$
+  select p from app_public.personalizations p
+  where p.unit_id = b.unit_id and (p.buyer_id = b.id or p.lead_id = b.lead_id) and p.status not in ('CANCELLED', 'SUPERSEDED')
+  order by p.id desc limit 1
+$$;
+grant execute on function app_public.buyers_personalization to plat_user, plat_anonymous;
+comment on function app_public.buyers_personalization is 'The options chosen last for the home.';

@@ -135,7 +135,7 @@ function ownRows(
   filter: PortfolioRequest["filter"],
 ): SQL {
   const permission = sql.literal(table.permission);
-  const byProject = table.members.some((m) => m.column === "project_id" && filter?.[m.name] != null);
+  const byProject = within(table, filter) === "record";
   const inOwnProjects = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
   const elsewhere = [
     // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.

@@ -44,6 +44,7 @@ createFloorPlan createLot createUnit      | yes    | yes    | FORBID    | FORBID
 updateFloorPlan updateLot updateUnit      | yes    | yes    | FORBID    | FORBID           | FORBID           | NOT_FOUND/FORBID | UNAUTH
 deleteFloorPlan deleteLot deleteUnit      | yes    | yes    | FORBID    | FORBID           | FORBID           | NOT_FOUND/FORBID | UNAUTH
 updateUnits                               | yes    | yes    | FORBID    | FORBID           | FORBID           | NOT_FOUND/FORBID | UNAUTH
+importUnits                               | yes    | yes    | FORBID    | FORBID           | FORBID           | NOT_FOUND/FORBID | UNAUTH
 createSpecCategory createSpecElement createSpecOption | yes | yes | FORBID | FORBID         | FORBID           | NOT_FOUND/FORBID | UNAUTH
 updateSpecCategory updateSpecElement updateSpecOption | yes | yes | FORBID | FORBID         | FORBID           | NOT_FOUND/FORBID | UNAUTH
 deleteSpecCategory deleteSpecElement deleteSpecOption | yes | yes | FORBID | FORBID         | FORBID           | NOT_FOUND/FORBID | UNAUTH
@@ -138,6 +139,8 @@ Project.organizations                                                           
 Project.leads                                                                   | 2     | 2     | 2      | 1      | null    | null     | null
 Project.leadSources                                                             | 6     | 6     | 6      | 6      | null    | null     | null
 Project.falloutReasons                                                          | 5     | 5     | 5      | 5      | null    | null     | null
+Project.buyers Project.reservations Lot*.reservations                           | none  | none  | none   | none   | null    | null     | null
+Unit*.reservations Unit*.personalizations                                       | none  | none  | none   | none   | null    | null     | null
 Project.trackers                                                                | 1     | 1     | 1      | null   | null    | null     | null
 Project.leasePermits                                                            | 1     | 1     | null   | null   | null    | null     | null
 Lot:sold.price Lot:sold.premium Lot:unreleased.price Lot:unreleased.premium     | yes   | yes   | yes    | yes    | null    | null     | null
@@ -450,9 +453,10 @@ const forget = (field: string) => doomed.delete(field);
 
 /** What an operation is tried with; what is deleted was made for it. */
 async function inputOf(field: string, visibility: Visibility): Promise<Input> {
-  const [, verb, type] = /^(create|upload|update|delete)(.*)$/.exec(field)!;
+  const [, verb, type] = /^(create|upload|update|delete|import)(.*)$/.exec(field)!;
   const own = { projectId: world.project.id };
   if (field === "updateUnits") return { ...own, ids: [world.records.Unit!.id], price: 1000, dryRun: true };
+  if (field === "importUnits") return { ...own, file: csv, dryRun: true };
   if (field === "updateSalesOffice") return { ...own, title: "Pier 2" };
   const project = { organizationId: world.harbour.id, title: "New", visibility };
   if (field === "createProject") return project;
@@ -479,6 +483,8 @@ async function inputOf(field: string, visibility: Visibility): Promise<Input> {
   }
   return { id: doomed.get(field)! };
 }
+
+const csv = `data:text/csv;base64,${Buffer.from("number,title\nI-1,Home\n").toString("base64")}`;
 
 let serial = 0;
 

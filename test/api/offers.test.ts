@@ -264,6 +264,233 @@ describe("acceptance", () => {
   });
 });
 
+describe("a reservation", () => {
+  const reserve = async (input: Record<string, unknown> = {}) => {
+    const unitId = await table.unit();
+    const leadId = await table.lead();
+    const id = await table.create("createReservation", { unitId, leadId, acceptedTerms: true, ...input });
+    return { unitId, leadId, id };
+  };
+  const look = (id: string) =>
+    table.read("reservation", id, "status price listPriceSnapshot expiresAt negotiation { id status }");
+  const claimed = async (unitId: string) =>
+    (
+      await world.owner.query(
+        "select kind, subject_type, expires_at from app_hidden.claims where unit_id = $1 and released_at is null",
+        [unitId],
+      )
+    ).rows;
+
+  test("says who negotiates, stands still while an offer is pending, and goes on when it ends", async () => {
+    const { unitId, leadId, id } = await reserve({ expiration: 10 });
+    const negotiation = await table.negotiation({ unitId, reservationId: id });
+    expect(await table.read("negotiation", negotiation, "lead { id } reservation { id }")).toEqual({
+      lead: { id: leadId },
+      reservation: { id },
+    });
+    const offer = await table.offer(negotiation, "BUYER", 390_000, {
+      expiresAt: new Date(Date.now() + 20 * 3_600_000).toISOString(),
+    });
+    expect(await look(id)).toMatchObject({ expiresAt: null, negotiation: { id: negotiation } });
+    await passTime(world.owner, "15 hours");
+    expect(await look(id)).toMatchObject({ status: "PENDING", expiresAt: null });
+    expect(await table.read("lead", leadId, "status")).toEqual({ status: "RESERVED" });
+    await table.answer(offer, "REJECT");
+    const { expiresAt } = await look(id);
+    expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(10, 1);
+    expect(await claimed(unitId)).toEqual([
+      { kind: "RESERVATION", subject_type: "reservation", expires_at: new Date(expiresAt) },
+    ]);
+  });
+
+  test("is found where only its lead is named", async () => {
+    const { unitId, leadId, id } = await reserve();
+    const negotiation = await table.negotiation({ unitId, leadId });
+    expect(await table.read("negotiation", negotiation, "reservation { id }")).toEqual({
+      reservation: { id },
+    });
+  });
+
+  test("counts its hours from the end of an offer that ran out, however late somebody looks", async () => {
+    const { unitId, leadId, id } = await reserve({ expiration: 10 });
+    const negotiation = await table.negotiation({ unitId, leadId, offerExpirationHours: 5 });
+    await table.offer(negotiation, "BUYER", 390_000);
+    await passTime(world.owner, "14 hours");
+    const { status, expiresAt } = await look(id);
+    expect(status).toBe("PENDING");
+    expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(1, 1);
+    // The same negotiation, and another one, at 15 hours and beyond.
+    await passTime(world.owner, "2 hours");
+    expect(await look(id)).toMatchObject({ status: "EXPIRED", negotiation: { status: "EXPIRED" } });
+    expect(await table.read("unit", unitId, "status")).toEqual({ status: "AVAILABLE" });
+  });
+
+  test("has the accepted price and counts from the acceptance; its list price stays", async () => {
+    const { unitId, leadId, id } = await reserve({ expiration: 10 });
+    await passTime(world.owner, "8 hours");
+    const negotiation = await table.negotiation({ unitId, leadId });
+    await table.answer(await table.offer(negotiation, "SELLER", 385_000.25), "ACCEPT");
+    const { expiresAt, ...reservation } = await look(id);
+    expect(reservation).toEqual({
+      status: "PENDING",
+      price: "385000.25",
+      listPriceSnapshot: "400000.00",
+      negotiation: { id: negotiation, status: "ACCEPTED" },
+    });
+    expect((Date.parse(expiresAt) - Date.now()) / 3_600_000).toBeCloseTo(10, 1);
+    expect(await claimed(unitId)).toEqual([
+      { kind: "RESERVATION", subject_type: "reservation", expires_at: new Date(expiresAt) },
+    ]);
+    expect(await table.read("unit", unitId, "status price")).toEqual({
+      status: "PENDING",
+      price: "400000.00",
+    });
+    const buyerId = (
+      await world.owen.get(
+        `mutation ($id: ID!) { convertLead(input: { leadId: $id }) { id price acceptedOffer { price } } }`,
+        { id: leadId },
+      )
+    ).convertLead;
+    expect(buyerId).toMatchObject({ price: "385000.25", acceptedOffer: { price: "385000.25" } });
+  });
+
+  test("takes its negotiation along when it is cancelled or refunded, before and after the acceptance", async () => {
+    for (const status of ["CANCELLED", "REFUNDED"]) {
+      const { unitId, leadId, id } = await reserve();
+      const negotiation = await table.negotiation({ unitId, leadId });
+      const offer = await table.offer(negotiation, "BUYER", 390_000);
+      await table.create("updateReservation", { id, status, cancellationReason: "Changed their mind" });
+      expect(await table.read("offer", offer, "status negotiation { status }")).toEqual({
+        status: "WITHDRAWN",
+        negotiation: { status: "CANCELLED" },
+      });
+      expect(await table.read("unit", unitId, "status price")).toEqual({
+        status: "AVAILABLE",
+        price: "400000.00",
+      });
+      expect(await table.read("lead", leadId, "status")).toEqual({ status: "NEW" });
+    }
+    const { unitId, leadId, id } = await reserve();
+    const accepted = await table.offer(await table.negotiation({ unitId, leadId }), "BUYER", 390_000);
+    await table.answer(accepted, "ACCEPT");
+    await table.create("updateReservation", { id, status: "REFUNDED" });
+    expect(await table.read("unit", unitId, "status")).toEqual({ status: "AVAILABLE" });
+    expect(await table.read("offer", accepted, "status")).toEqual({ status: "ACCEPTED" });
+    // Not in force any more: the same people may begin anew.
+    const again = await table.offer(await table.negotiation({ unitId, leadId }), "BUYER", 380_000);
+    await table.answer(again, "ACCEPT");
+    expect(await table.read("unit", unitId, "status")).toEqual({ status: "PENDING" });
+  });
+
+  test("of somebody else keeps everybody else from the unit, whatever is pending", async () => {
+    const unitId = await open.unit();
+    const waiting = await open.negotiation({ unitId });
+    const offer = await open.offer(waiting, "BUYER", 500_000);
+    await open.create("createReservation", { unitId, leadId: await open.lead(), acceptedTerms: true });
+    expect(await open.refused("createOfferResponse", { offerId: offer, action: "ACCEPT" })).toMatchObject({
+      code: "INVENTORY_UNAVAILABLE",
+      field: "offerId",
+      claimedUntil: expect.any(String),
+    });
+    expect(
+      await open.refused("createOffer", { negotiationId: waiting, side: "SELLER", price: "1" }),
+    ).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
+    expect(await open.read("offer", offer, "status")).toEqual({ status: "PENDING" });
+    await open.answer(offer, "REJECT");
+    expect(await open.read("negotiation", waiting, "status")).toEqual({ status: "REJECTED" });
+  });
+
+  test("of another unit, of somebody else, or one that is over, is not negotiated about", async () => {
+    const { unitId, id } = await reserve();
+    const refused = (input: Record<string, unknown>) => table.refused("createNegotiation", input);
+    expect(await refused({ unitId: await table.unit(), reservationId: id })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "reservationId",
+    });
+    expect(await refused({ unitId, reservationId: id, leadId: await table.lead() })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "reservationId",
+    });
+    await table.create("updateReservation", { id, status: "CANCELLED", cancellationReason: "Over" });
+    expect(await refused({ unitId, reservationId: id })).toMatchObject({
+      code: "CONFLICT",
+      field: "reservationId",
+    });
+  });
+});
+
+test("the deposits of whoever bought belong to the accepted offer, and what is paid of them lowers the balance", async () => {
+  const unitId = await table.unit();
+  const leadId = await table.lead();
+  const before = await table.create("createDeposit", { leadId, title: "Earnest money", amount: "5000" });
+  const offer = await table.offer(await table.negotiation({ unitId, leadId }), "BUYER", 390_000, {
+    amountFinanced: "312000",
+    earnestMoney: "5000",
+  });
+  await table.answer(offer, "ACCEPT");
+  const after = await table.create("createDeposit", { leadId, title: "Second", amount: "10000" });
+  await table.create("updateDeposit", { id: before, amountPaid: "5000" });
+  const fields = `offer { id } deposits { id offer { id } } price totalContractPrice purchasePriceBalance loanToValue
+    earnestMoney legalName manual unit { id } lead { id } __typename`;
+  const { offers } = await world.owen.get(
+    `query ($unit: ID!) { offers(filter: { unitIds: [$unit] }) { ${fields} } }`,
+    { unit: unitId },
+  );
+  expect(offers).toEqual([
+    {
+      __typename: "BindingOffer",
+      offer: { id: offer },
+      deposits: [
+        { id: before, offer: { id: offer } },
+        { id: after, offer: { id: offer } },
+      ],
+      price: "390000.00",
+      totalContractPrice: "390000.00",
+      purchasePriceBalance: "385000.00",
+      loanToValue: "80.00",
+      earnestMoney: "5000.00",
+      legalName: expect.stringContaining("Lena Lead"),
+      manual: true,
+      unit: { id: unitId },
+      lead: { id: leadId },
+    },
+  ]);
+  expect(
+    await table.refused("createDeposit", {
+      leadId: await table.lead(),
+      offerId: offer,
+      title: "Not theirs",
+      amount: "1",
+    }),
+  ).toMatchObject({ code: "BAD_USER_INPUT", field: "offerId" });
+});
+
+test("offers are listed across the portfolio, newest first, by side, price, status and how they came", async () => {
+  const negotiation = await table.negotiation();
+  const first = await table.offer(negotiation, "BUYER", 777_001);
+  const second = await table.offer(negotiation, "SELLER", 777_003);
+  const list = async (filter: Record<string, unknown>) =>
+    await world.owen.get(
+      `query ($filter: OffersFilter) { offers(filter: $filter) { id }
+          offersConnection(filter: $filter, orderBy: [INSERTED_AT_ASC]) { totalCount nodes { id } aggregates { average { price } } } }`,
+      { filter: { price: { min: 777_001, max: 777_003 }, ...filter } },
+    );
+  const ids = async (filter: Record<string, unknown>) =>
+    (await list(filter)).offers.map((o: { id: string }) => o.id);
+  expect(await ids({})).toEqual([second, first]);
+  expect(await ids({ side: "BUYER" })).toEqual([first]);
+  expect(await ids({ manual: false })).toEqual([second]);
+  expect(await ids({ status: ["COUNTERED", "REJECTED"] })).toEqual([first]);
+  expect(await ids({ projectIds: [world.project.slug] })).toEqual([second, first]);
+  expect(await ids({ projectIds: [world.project.id], price: { min: 777_002 } })).toEqual([second]);
+  expect(await ids({ insertedAt: { to: "2020-01-01T00:00:00Z" } })).toEqual([]);
+  expect((await list({})).offersConnection).toEqual({
+    totalCount: 2,
+    nodes: [{ id: first }, { id: second }],
+    aggregates: { average: { price: expect.stringMatching(/^777002/) } },
+  });
+});
+
 describe("time", () => {
   test("ends an offer that nobody answered, at every read, without any job", async () => {
     const negotiation = await table.negotiation({ offerExpirationHours: 2 });
