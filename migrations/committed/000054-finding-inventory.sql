@@ -1,5 +1,5 @@
 --! Previous: sha1:fac6549674d7505fbc1098bffcba0f0516d272f4
---! Hash: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
+--! Hash: sha1:df4db28b5f841e4d237e3c36fc61c26f879b29c0
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed
@@ -15,7 +15,6 @@ create table app_private.unit_texts (
 );
 alter table app_private.unit_texts enable row level security;
 create index unit_texts_search on app_private.unit_texts using gin (organization_id, search_text gin_trgm_ops);
-create index unit_texts_project on app_private.unit_texts (project_id);
 comment on table app_private.unit_texts is 'The text by which a unit is found, without case and accents; also of deleted ones, which no list shows.';
 
 create function app_private.unit_text(title text, subtitle text, number text, building text, mls_id text, address app_public.address) returns text

@@ -1,5 +1,5 @@
---! Previous: sha1:eb04a38c5218896a8be9e164799cc5fcab34a491
---! Hash: sha1:2e6a6e8ad2ddeee1afd2aca386f18d6317bcb38a
+--! Previous: sha1:df4db28b5f841e4d237e3c36fc61c26f879b29c0
+--! Hash: sha1:78eb336ebb6e0fe0078992e71ed48c183ac75c70
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:2e6a6e8ad2ddeee1afd2aca386f18d6317bcb38a
---! Hash: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
+--! Previous: sha1:78eb336ebb6e0fe0078992e71ed48c183ac75c70
+--! Hash: sha1:b0531dd113a8782e4d69947e4255d0709cae17e0
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:205f93abfdb902a9726b9ee19be6e8240ce1a513
---! Hash: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
+--! Previous: sha1:b0531dd113a8782e4d69947e4255d0709cae17e0
+--! Hash: sha1:2708fb237d810903ae91321e14b787b945e171e2
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

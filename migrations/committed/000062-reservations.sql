@@ -1,5 +1,5 @@
---! Previous: sha1:1e7553dba861a3fa40ac1e93046c65c0845a9118
---! Hash: sha1:6f05f5065f7d1e987454a3d9309de4bca8b0c0b1
+--! Previous: sha1:2708fb237d810903ae91321e14b787b945e171e2
+--! Hash: sha1:b1cd03c804f076fbd622db2d97daccf0ad89b93d
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:6f05f5065f7d1e987454a3d9309de4bca8b0c0b1
---! Hash: sha1:bcb13c87a632e65ed5648f96ac8919be240d490b
+--! Previous: sha1:b1cd03c804f076fbd622db2d97daccf0ad89b93d
+--! Hash: sha1:b9add353110a13ef2404413f20240180f54617e6
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:bcb13c87a632e65ed5648f96ac8919be240d490b
---! Hash: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
+--! Previous: sha1:b9add353110a13ef2404413f20240180f54617e6
+--! Hash: sha1:ed8a2f0e22952d4b6f19e0516d3a109989ead674
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

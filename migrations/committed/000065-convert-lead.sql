@@ -1,5 +1,5 @@
---! Previous: sha1:7bc09544bf62e94cce90bbe19066aae18d7fca42
---! Hash: sha1:cd3eaa83376ba0e6d633f1b49db558f4c9668043
+--! Previous: sha1:ed8a2f0e22952d4b6f19e0516d3a109989ead674
+--! Hash: sha1:28b438ea40a437a8cb6c6216f34f427cbcf00047
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:cd3eaa83376ba0e6d633f1b49db558f4c9668043
---! Hash: sha1:8f5d112d5ac4736d93c24246cc22bd3d1caa7f9d
+--! Previous: sha1:28b438ea40a437a8cb6c6216f34f427cbcf00047
+--! Hash: sha1:89365e922a1c3e0afa4702f7bb115defdc19c893
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

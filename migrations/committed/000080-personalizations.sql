@@ -1,5 +1,5 @@
---! Previous: sha1:8f5d112d5ac4736d93c24246cc22bd3d1caa7f9d
---! Hash: sha1:4a5097d7815671a2af9b751c2372b217d4910b09
+--! Previous: sha1:89365e922a1c3e0afa4702f7bb115defdc19c893
+--! Hash: sha1:3b331c2ceb5b8ade46793183507414d878cc0387
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
