@@ -1,5 +1,5 @@
 --! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:830bf0a355ce767584c657551f664da75df964ac
+--! Hash: sha1:c22093f147b74c01d3a52ec3160f79b68fa0a5ee
 --! Message: import-units
 
 -- Imports: rows of a CSV file become records of a project. Which columns a file may have, under which spellings, is data; a
@@ -126,8 +126,8 @@ declare
 begin
   -- PERF: one pass makes cells what their type reads.
   select string_agg(case
-      when t.typcategory = 'N' then format('app_hidden.plain_number(r ->> %s)', p.position + 1)
-      when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum ' then format('upper(regexp_replace(r ->> %s, ''[\s-]+'', ''_'', ''g''))', p.position + 1)
+      when t.typcategory = 'N' then format('case when translate(r ->> %1$s, ''0123456789'', '''') in ('''', ''.'') then r ->> %1$s else app_hidden.plain_number(r ->> %1$s) end', p.position + 1)
+      when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum ' then format('upper(translate(r ->> %s, '' -'', ''__''))', p.position + 1)
       else format('r ->> %s', p.position + 1) end, ', ' order by p.position)
     into expressions
     from unnest(columns) with ordinality as p (name, position)
@@ -171,6 +171,8 @@ language plpgsql volatile as $$
 declare
   part record;
 begin
+  -- PERF: without it the planner takes the rows for few.
+  analyze pg_temp.import_rows (row);
   insert into pg_temp.import_errors select r.row, null, 'BAD_USER_INPUT', 'This row has more cells than the first one.', r.surplus
     from pg_temp.import_rows r where r.surplus is not null;
   for part in
@@ -318,12 +320,12 @@ begin
   -- change of a plan locks them too.
   perform pg_advisory_xact_lock(hashtextextended('import_units ' || project.id, 0));
   perform from app_public.floor_plans f where f.project_id = project.id and f.deleted_at is null order by f.id for share;
+  perform app_private.check_import_rows('importUnits');
   if update_existing then
     perform from app_public.units u where u.project_id = project.id and u.deleted_at is null
       and lower(u.number) in (select lower(r.number) from pg_temp.import_rows r) order by u.id for no key update;
   end if;
 
-  perform app_private.check_import_rows('importUnits');
   insert into pg_temp.import_errors
     select d.row, 'number', 'CONFLICT', format('Row %s has this number already.', d.first_row), d.number
     from (select r.row, r.number, first_value(r.row) over (partition by lower(r.number) order by r.row) as first_row
@@ -372,7 +374,7 @@ begin
       case when num_nonnulls(r.thoroughfare, r.premise, r.locality, r.administrative_area, r.postal_code, r.country) = 0 then u.address
         else row(coalesce(r.thoroughfare, (u.address).thoroughfare), coalesce(r.premise, (u.address).premise), coalesce(r.locality, (u.address).locality),
           coalesce(r.administrative_area, (u.address).administrative_area), coalesce(r.postal_code, (u.address).postal_code),
-          coalesce(r.country, (u.address).country), (u.address).latitude, (u.address).longitude)::app_public.address end as address,
+          coalesce(r.country, (u.address).country, (project.address).country, 'US'), (u.address).latitude, (u.address).longitude)::app_public.address end as address,
       coalesce(r.model::boolean, u.model, false) as model,
       coalesce(r.is_spec::boolean, u.is_spec, false) as is_spec,
       coalesce(r.is_bmr::boolean, u.is_bmr, false) as is_bmr,
@@ -386,7 +388,8 @@ begin
     left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null and lower(u.number) = lower(r.number)
-    where r.row not in (select e.row from pg_temp.import_errors e);
+    where not exists (select from pg_temp.import_errors e where e.row = r.row);
+  analyze pg_temp.import_ready (row);
   if not coalesce(update_existing, false) then
     delete from pg_temp.import_ready r where r.existing_id is not null;
     get diagnostics result.skipped_count = row_count;
@@ -411,20 +414,30 @@ begin
       case when r.status <> r.status_before then 'This unit is claimed.' else 'A claimed unit stays on its lot.' end, null
     from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id and c.released_at is null
     where ((r.status <> r.status_before and not app_hidden.claim_is_over(c)) or r.lot_id is distinct from r.lot_before)
-      and r.row not in (select e.row from pg_temp.import_errors e);
-  delete from pg_temp.import_ready r where r.row in (select e.row from pg_temp.import_errors e);
+      and not exists (select from pg_temp.import_errors e where e.row = r.row);
+  delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;
   result.errors := app_private.import_errors();
 
   begin
-    insert into app_public.units (project_id, number, title, subtitle, description, floor_plan_id, lot_id, building, level, phase, status, price, hoa_fee,
-        bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model, is_spec, is_bmr, is_furnished, is_accessible, mls_id,
-        construction_status, listing_date, estimated_delivery_date)
-      select project.id, r.number, r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building, r.level, r.phase, r.status, r.price, r.hoa_fee,
-        r.bedrooms, r.baths, r.half_baths, r.garage, r.sqft, r.orientation, r.view, r.address, r.model, r.is_spec, r.is_bmr, r.is_furnished, r.is_accessible,
-        r.mls_id, r.construction_status, r.listing_date, r.estimated_delivery_date
-      from pg_temp.import_ready r where r.existing_id is null order by r.row;
+    -- Complete, so that no row has to be completed by itself.
+    perform set_config('plat.numbers_at_once', 'on', true);
+    insert into app_public.units (project_id, organization_id, currency, number, title, subtitle, description, floor_plan_id, lot_id, building, level,
+        phase, status, price, hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model, is_spec, is_bmr, is_furnished,
+        is_accessible, mls_id, construction_status, listing_date, estimated_delivery_date, effective_bedrooms, effective_baths, effective_half_baths,
+        effective_garage, effective_sqft, effective_hoa_fee, effective_orientation, move_in_ready, original_list_price, market_since, market_before)
+      select project.id, project.organization_id, project.currency, r.number, r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building,
+        r.level, r.phase, r.status, round(r.price, digits), round(r.hoa_fee, digits), r.bedrooms, r.baths, r.half_baths, r.garage, r.sqft, r.orientation,
+        r.view, r.address, r.model, r.is_spec, r.is_bmr, r.is_furnished, r.is_accessible, r.mls_id, r.construction_status,
+        coalesce(r.listing_date, case when r.status = 'AVAILABLE' then (now() at time zone project.time_zone)::date end), r.estimated_delivery_date,
+        coalesce(r.bedrooms, f.bedrooms), coalesce(r.baths, f.baths), coalesce(r.half_baths, f.half_baths), coalesce(r.garage, f.garage),
+        coalesce(r.sqft, f.sqft), coalesce(round(r.hoa_fee, digits), f.hoa_fee), coalesce(r.orientation, f.orientation),
+        r.construction_status in ('COMPLETED', 'DELIVERED'), case when r.status = 'AVAILABLE' then round(r.price, digits) end,
+        case when r.status = 'AVAILABLE' then now() end, case when r.status = 'AVAILABLE' then interval '0' end
+      from pg_temp.import_ready r left join app_public.floor_plans f on f.id = r.floor_plan_id
+      where r.existing_id is null order by r.row;
     get diagnostics result.created_count = row_count;
+    perform set_config('plat.numbers_at_once', '', true);
     update app_public.units u set title = r.title, subtitle = r.subtitle, description = r.description, floor_plan_id = r.floor_plan_id, lot_id = r.lot_id,
         building = r.building, level = r.level, phase = r.phase, status = r.status, price = r.price, hoa_fee = r.hoa_fee, bedrooms = r.bedrooms,
         baths = r.baths, half_baths = r.half_baths, garage = r.garage, sqft = r.sqft, orientation = r.orientation, view = r.view, address = r.address,
@@ -432,8 +445,11 @@ begin
         construction_status = r.construction_status, listing_date = r.listing_date, estimated_delivery_date = r.estimated_delivery_date
       from pg_temp.import_ready r where u.id = r.existing_id;
     get diagnostics result.updated_count = row_count;
-    result.units := array(select u from (select r.row, r.number from pg_temp.import_ready r order by r.row limit 1000) r
-      join app_public.units u on u.project_id = project.id and u.deleted_at is null and lower(u.number) = lower(r.number) order by r.row);
+    -- PERF: LIMIT makes it one look-up in the index for each, whatever the planner thinks of a table that just grew.
+    result.units := array(select u.record from (select r.row, r.number from pg_temp.import_ready r order by r.row limit 1000) r
+      cross join lateral (select u as record from app_public.units u
+        where u.project_id = project.id and u.deleted_at is null and lower(u.number) = lower(r.number) limit 1) u
+      order by r.row);
     if dry_run then
       raise exception 'dry run' using errcode = 'PLATD';
     end if;

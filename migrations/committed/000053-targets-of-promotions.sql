@@ -1,5 +1,5 @@
---! Previous: sha1:830bf0a355ce767584c657551f664da75df964ac
---! Hash: sha1:fac6549674d7505fbc1098bffcba0f0516d272f4
+--! Previous: sha1:5addc2105be0927511dd489b6c5c840d16b09e45
+--! Hash: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
 --! Message: targets-of-promotions
 
 -- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a project.

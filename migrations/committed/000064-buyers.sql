@@ -34,6 +34,9 @@ grant update (status, first_name, last_name, legal_name, email, phone, dob, comp
   occupancy_type_other, financing_type, financing_contingency, amount_financed, price, purchase_date, estimated_closing_date, closing_date,
   fallout_reason_id, cancellation_reason, metadata), delete on app_public.buyers to plat_user;
 
+-- The list of purchases asks for them, whoever asks; without a token there are none.
+grant execute on function app_hidden.viewer_purchases to plat_anonymous;
+
 comment on column app_public.buyers.dob is E'@masked\n@secret\n\nDay of birth.';
 comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFor searching.';
 select app_private.make_project_record('buyers', 'buyer', 'buyer.write');
@@ -477,7 +480,6 @@ begin
       organizations, projects, app_public.current_user_id(), own_projects;
 end $$;
 comment on function app_hidden.matching_buyers(text) is 'Purchases that the viewer sees as a seller and that contain every word.';
-grant execute on function app_hidden.matching_buyers(text) to plat_user, plat_anonymous, plat_worker;
 
 create function app_public.buyers_filter_query(b app_public.buyers, value text) returns boolean
 language sql stable as $$ select b.id = any (array(select app_hidden.matching_buyers(value))) $$;
@@ -486,23 +488,29 @@ language sql stable as $$
   select coalesce(nullif(concat_ws(' ', b.first_name, b.last_name), ''), b.legal_name, b.company, b.email, 'Unnamed buyer')
 $$;
 create function app_public.buyers_dob(b app_public.buyers) returns date
-language sql stable as $$ select case when b.dob is not null and app_hidden.project_can(b.project_id, b.organization_id, 'buyer.pii') then b.dob end $$;
+language sql stable as $$ select case when b.dob is not null and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.pii') then b.dob end $$;
 create function app_public.buyers_metadata(b app_public.buyers) returns jsonb
-language sql stable as $$ select case when b.metadata is not null and app_hidden.project_can(b.project_id, b.organization_id, 'buyer.read') then b.metadata end $$;
+language sql stable as $$
+  select case when b.metadata is not null and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read') then b.metadata end
+$$;
 create function app_public.buyers_cancellation_reason(b app_public.buyers) returns app_public.long_text
 language sql stable as $$
-  select case when b.cancellation_reason is not null and app_hidden.project_can(b.project_id, b.organization_id, 'buyer.read') then b.cancellation_reason end
+  select case when b.cancellation_reason is not null and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read') then b.cancellation_reason end
 $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable as $$ select b.price $$;
+language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
 language sql stable as $$ select app_public.buyers_net_purchase_price(b)::numeric $$;
 create function app_public.buyers_ppsf(b app_public.buyers) returns numeric
 language sql stable as $$ select round(b.price / nullif(u.effective_sqft, 0), 2) from app_public.units u where u.id = b.unit_id $$;
 create function app_public.buyers_allowed_transitions(b app_public.buyers) returns app_public.transition[]
 language sql stable as $$
-  select case when app_hidden.project_can(b.project_id, b.organization_id, 'buyer.write')
+  select case when app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write')
     then app_hidden.transitions_from('buyer', jsonb_build_object('status', b.status, 'fallout_reason_id', b.fallout_reason_id)) else '{}' end
+$$;
+create function app_public.buyers_documents(b app_public.buyers) returns setof app_public.reservation_documents
+language sql stable rows 5 as $$
+  select d.* from app_public.reservation_documents d where d.reservation_id = b.reservation_id and d.deleted_at is null order by d.id desc
 $$;
 create function app_public.units_buyer(u app_public.units) returns app_public.buyers
 language sql stable as $$
@@ -518,7 +526,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.buyers_filter_query, app_public.buyers_full_name, app_public.buyers_dob, app_public.buyers_metadata,
   app_public.buyers_cancellation_reason, app_public.buyers_net_purchase_price, app_public.buyers_net_purchase_price_balance, app_public.buyers_ppsf, app_public.buyers_allowed_transitions,
-  app_public.units_buyer, app_public.lots_buyer, app_public.leads_buyer to plat_user, plat_anonymous;
+  app_public.buyers_documents, app_public.units_buyer, app_public.lots_buyer, app_public.leads_buyer to plat_user, plat_anonymous;
 comment on function app_public.buyers_filter_query is E'@filter query\n@finder matching_buyers\n\nWords in name, e-mail address, phone number or company.';
 comment on function app_public.buyers_full_name is E'@notNull\n\nGiven and family name; without them the name on the contract, the company or the e-mail address.';
 comment on function app_public.buyers_dob is 'Day of birth; null without the permission buyer.pii.';
@@ -528,6 +536,7 @@ comment on function app_public.buyers_net_purchase_price is E'@notNull\n\nThe pr
 comment on function app_public.buyers_net_purchase_price_balance is E'@notNull\n\nThe net purchase price less the deposits that are paid.';
 comment on function app_public.buyers_ppsf is 'Price per square foot.';
 comment on function app_public.buyers_allowed_transitions is E'@notNull\n\nThe steps that the viewer can take with the purchase from its status.';
+comment on function app_public.buyers_documents is E'@ordered\n\nThe documents of the reservation that it came from, newest first; the buyer sees those that are meant for buyers.';
 comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';
 comment on function app_public.lots_buyer is 'The purchase in force of the lot by itself; null without the permission buyer.read.';
 comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
@@ -559,6 +568,7 @@ create trigger _220_buyer before insert or update of buyer_id on app_public.leas
 
 comment on table app_public.buyers is $$
 @portfolio buyer.read
+@ownFinder viewer_purchases
 @filterLists status
 
 A purchase, and who buys.$$;

@@ -41,8 +41,7 @@ begin
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
-      (select u.price + case when l.multi_unit then 0 else coalesce(l.premium, 0) end
-        from app_public.units u left join app_public.lots l on l.id = u.lot_id and l.deleted_at is null where u.id = convert_lead.unit_id),
+      (select u.price from app_public.units u where u.id = convert_lead.unit_id),
       (select l.price from app_public.lots l where l.id = convert_lead.lot_id));
     if asking is null then
       perform app_hidden.fail('BAD_USER_INPUT', 'There is no price to take; give one.', '{"field": "price"}');

@@ -57,32 +57,33 @@ $$;
 
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
 declare
   buyer app_public.buyers;
-  address text;
+  recipient text;
   invite app_hidden.buyer_invites;
 begin
   select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
-  address := lower(coalesce(invite_buyer.email, buyer.email));
+  recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
   elsif buyer.user_id is not null then
     perform app_hidden.fail('CONFLICT', 'This buyer has accepted an invitation already.', jsonb_build_object('field', 'buyerId', 'existingId', buyer.user_id));
-  elsif address is null then
+  elsif recipient is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
   end if;
   perform app_private.rate_limit('invite.buyers', buyer.organization_id::text, 1000, interval '1 hour');
   perform app_private.rate_limit('invite.buyer', buyer.id::text, 5, interval '1 hour');
-  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || address, 10, interval '1 hour');
+  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || recipient, 10, interval '1 hour');
   update app_hidden.buyer_invites i set status = case when i.expires_at <= now() then 'EXPIRED' else 'REVOKED' end
-    where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> address or i.expires_at <= now());
+    where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> recipient or i.expires_at <= now());
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
-    values (buyer.organization_id, buyer.project_id, buyer.id, address, invite_buyer.message)
+    values (buyer.organization_id, buyer.project_id, buyer.id, recipient, invite_buyer.message)
     on conflict (buyer_id) where status = 'PENDING' do update
       set message = excluded.message, invited_by_id = excluded.invited_by_id, send_count = i.send_count + 1, expires_at = excluded.expires_at
     returning * into invite;
   delete from app_private.buyer_invite_tokens t using app_hidden.buyer_invites i where i.id = t.invite_id and i.buyer_id = buyer.id;
-  update app_public.buyers b set email = coalesce(b.email, address), invited_at = now() where b.id = buyer.id;
+  update app_public.buyers b set email = coalesce(b.email, recipient), invited_at = now() where b.id = buyer.id;
   perform app_private.add_job('buyer_invite__created', jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $$;
 comment on function app_private.invite_buyer(uuid, text, text) is
@@ -98,8 +99,7 @@ begin
   select b.* into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id;
   if buyer.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
-  elsif not (app_hidden.organization_can(buyer.organization_id, 'buyer.write') or buyer.project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
-    or (coalesce(buyer.assignee_id = app_public.current_user_id(), false) and buyer.project_id = any (array(select app_hidden.viewer_own_projects('buyer.write'))))) then
+  elsif not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
     perform app_hidden.fail('FORBIDDEN', 'This takes the permission buyer.write.', '{"permission": "buyer.write"}');
   elsif length(message) > 2000 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');

@@ -27,14 +27,17 @@ export function listArguments(
   const codec = resource.codec as PgCodec;
   const select = ($field: any) => (isConnection ? $field.getSubplan() : $field);
   delete args.condition;
-  const filterType = build.getTypeByName(filterTypeName(build, codec));
+  const members = filterMembers(build, codec);
+  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
+  const filterType =
+    members.length > 0 || codec.attributes?.deleted_at
+      ? build.getTypeByName(filterTypeName(build, codec))
+      : undefined;
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   const sortType = build.getTypeByName(sortTypeName(build, codec));
-  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
   const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
   const result: Record<string, any> = { ...args };
   if (filterType) {
-    const members = filterMembers(build, codec);
     result.filter = {
       description: "Only records that match all members of the filter.",
       type: filterType,

@@ -17,7 +17,7 @@ import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
-import { baseCodec, camel, elementCodec, inputTypeOf } from "../plugins/codecs.ts";
+import { baseCodec, camel, elementCodec, inputTypeOf, tagTexts } from "../plugins/codecs.ts";
 import type { AnyResource } from "../plugins/tables.ts";
 
 /** What the list goes over: everything in the portfolio, or less or other than that. */
@@ -209,9 +209,12 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
   return members;
 }
 
-/** Name of the filter type of a table, such as LeadsFilter. */
+/** Name of the filter type of a table, such as LeadsFilter; by its `@listName` where it has one. */
 export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
-  return `${build.inflection.pluralize(build.inflection.tableType(codec))}Filter`;
+  const [listName] = tagTexts(codec.extensions?.tags, "listName");
+  return listName
+    ? `${build.inflection.upperCamelCase(listName)}Filter`
+    : `${build.inflection.pluralize(build.inflection.tableType(codec))}Filter`;
 }
 
 /** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */

@@ -263,6 +263,50 @@ test("importing again changes nothing, with updateExisting only what differs", a
   ).toEqual(["unit.created", "unit.price_changed", "unit.price_changed"]);
 });
 
+test("an imported unit is in every column what a created one is", async () => {
+  const projectId = await newProject({ address: { country: "US" }, currency: "JPY" });
+  const plan = await create("createFloorPlan", {
+    projectId,
+    title: "Plan",
+    bedrooms: 2,
+    sqft: 900,
+    hoaFee: 30,
+    orientation: "N",
+  });
+  const { units } = await importing(
+    { projectId },
+    [
+      "number,status,price,floorPlan,baths,hoaFee,locality,constructionStatus,view",
+      "1,AVAILABLE,100,Plan,2,,Oslo,COMPLETED,Lake",
+      "2,UNRELEASED,,,,50,,,",
+      "3,OFF_MARKET,7,Plan,,50,,FRAMING,",
+    ].join("\n"),
+  );
+  const plain = { projectId, title: "Created" };
+  const created = [
+    await create("createUnit", {
+      ...plain,
+      ...{ status: "AVAILABLE", price: 100, floorPlanId: plan, baths: 2, view: "Lake" },
+      ...{ address: { locality: "Oslo" }, constructionStatus: "COMPLETED" },
+    }),
+    await create("createUnit", { ...plain, hoaFee: 50 }),
+    await create("createUnit", {
+      ...plain,
+      ...{ status: "OFF_MARKET", price: 7, floorPlanId: plan, hoaFee: 50, constructionStatus: "FRAMING" },
+    }),
+  ];
+  const columns = async (ids: string[]) =>
+    (
+      await world.owner.query(
+        `select to_jsonb(u) - '{id,number,title,inserted_at,updated_at,status_changed_at,market_since}'::text[]
+           || jsonb_build_object('on_market', u.market_since = u.inserted_at, 'since', u.status_changed_at = u.inserted_at) as columns
+         from app_public.units u where u.id = any ($1) order by u.id`,
+        [ids],
+      )
+    ).rows.map((row) => row.columns);
+  expect(await columns(units.map((u: any) => u.id))).toEqual(await columns(created));
+});
+
 test("updates obey states and claims", async () => {
   const projectId = await newProject();
   await create("createLot", { projectId, number: "L1" });
