@@ -1,5 +1,5 @@
---! Previous: sha1:fac6549674d7505fbc1098bffcba0f0516d272f4
---! Hash: sha1:df4db28b5f841e4d237e3c36fc61c26f879b29c0
+--! Previous: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
+--! Hash: sha1:e356dd64df34a9ef65ec54690bc19edbb74a6ad1
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

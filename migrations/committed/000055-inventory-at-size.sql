@@ -1,5 +1,5 @@
---! Previous: sha1:df4db28b5f841e4d237e3c36fc61c26f879b29c0
---! Hash: sha1:78eb336ebb6e0fe0078992e71ed48c183ac75c70
+--! Previous: sha1:e356dd64df34a9ef65ec54690bc19edbb74a6ad1
+--! Hash: sha1:992eea0ebe78e7c8b748a383da2980f1bca91ffb
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

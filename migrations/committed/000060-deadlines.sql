@@ -1,5 +1,5 @@
---! Previous: sha1:78eb336ebb6e0fe0078992e71ed48c183ac75c70
---! Hash: sha1:b0531dd113a8782e4d69947e4255d0709cae17e0
+--! Previous: sha1:992eea0ebe78e7c8b748a383da2980f1bca91ffb
+--! Hash: sha1:4df7256222655b4e9fe0401753e8df1abf91fa5f
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:b0531dd113a8782e4d69947e4255d0709cae17e0
---! Hash: sha1:2708fb237d810903ae91321e14b787b945e171e2
+--! Previous: sha1:4df7256222655b4e9fe0401753e8df1abf91fa5f
+--! Hash: sha1:f107a0e32d803e42d349b93cb362f02fea3b65a4
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

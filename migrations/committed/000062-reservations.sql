@@ -1,5 +1,5 @@
---! Previous: sha1:2708fb237d810903ae91321e14b787b945e171e2
---! Hash: sha1:b1cd03c804f076fbd622db2d97daccf0ad89b93d
+--! Previous: sha1:f107a0e32d803e42d349b93cb362f02fea3b65a4
+--! Hash: sha1:a84fa34302e7c9aa8752796ea3988379d0d23efc
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

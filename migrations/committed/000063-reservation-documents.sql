@@ -1,5 +1,5 @@
---! Previous: sha1:b1cd03c804f076fbd622db2d97daccf0ad89b93d
---! Hash: sha1:b9add353110a13ef2404413f20240180f54617e6
+--! Previous: sha1:a84fa34302e7c9aa8752796ea3988379d0d23efc
+--! Hash: sha1:222201b8dab423eec4508ba780240f6356df271f
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

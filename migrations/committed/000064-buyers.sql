@@ -1,5 +1,5 @@
---! Previous: sha1:b9add353110a13ef2404413f20240180f54617e6
---! Hash: sha1:ed8a2f0e22952d4b6f19e0516d3a109989ead674
+--! Previous: sha1:222201b8dab423eec4508ba780240f6356df271f
+--! Hash: sha1:24683c4edb8118a6654f02b7d0aa93f6cce2e302
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

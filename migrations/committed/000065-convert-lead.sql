@@ -1,5 +1,5 @@
---! Previous: sha1:ed8a2f0e22952d4b6f19e0516d3a109989ead674
---! Hash: sha1:28b438ea40a437a8cb6c6216f34f427cbcf00047
+--! Previous: sha1:24683c4edb8118a6654f02b7d0aa93f6cce2e302
+--! Hash: sha1:ca8ca92e28aba21c670249a9fb93e72a9fd7c7dc
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

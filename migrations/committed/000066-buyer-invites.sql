@@ -1,5 +1,5 @@
---! Previous: sha1:28b438ea40a437a8cb6c6216f34f427cbcf00047
---! Hash: sha1:89365e922a1c3e0afa4702f7bb115defdc19c893
+--! Previous: sha1:ca8ca92e28aba21c670249a9fb93e72a9fd7c7dc
+--! Hash: sha1:5a9f5acf7a3a158cf11f4094b9560dd6b6416a3e
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

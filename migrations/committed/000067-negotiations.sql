@@ -1,5 +1,5 @@
---! Previous: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
---! Hash: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
+--! Previous: sha1:5a9f5acf7a3a158cf11f4094b9560dd6b6416a3e
+--! Hash: sha1:da60c8c4efae99afcace5c90effceda708806360
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

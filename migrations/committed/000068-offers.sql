@@ -1,5 +1,5 @@
---! Previous: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
---! Hash: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
+--! Previous: sha1:da60c8c4efae99afcace5c90effceda708806360
+--! Hash: sha1:56762260ebc10abc6c9ad8ec4b85188dc30e1341
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

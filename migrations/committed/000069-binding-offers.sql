@@ -1,5 +1,5 @@
---! Previous: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
---! Hash: sha1:5de74a7c116451baa24e0af2247970a38e414785
+--! Previous: sha1:56762260ebc10abc6c9ad8ec4b85188dc30e1341
+--! Hash: sha1:4f052702aea69f2814750175cf8d9930b3ed397f
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:5de74a7c116451baa24e0af2247970a38e414785
---! Hash: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
+--! Previous: sha1:4f052702aea69f2814750175cf8d9930b3ed397f
+--! Hash: sha1:86ad01ef71c9405ce5b30ce2631fec285b668d0c
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

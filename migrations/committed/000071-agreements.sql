@@ -1,5 +1,5 @@
---! Previous: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
---! Hash: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
+--! Previous: sha1:86ad01ef71c9405ce5b30ce2631fec285b668d0c
+--! Hash: sha1:0dcdc3ce1ed3ab8a3d07d01efe8a320cea0d9546
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

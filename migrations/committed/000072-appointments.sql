@@ -1,5 +1,5 @@
---! Previous: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
---! Hash: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
+--! Previous: sha1:0dcdc3ce1ed3ab8a3d07d01efe8a320cea0d9546
+--! Hash: sha1:88170b087730fc5887717c28a867eb484495274c
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
---! Hash: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
+--! Previous: sha1:88170b087730fc5887717c28a867eb484495274c
+--! Hash: sha1:30c09cc82f25e3dca456e6710a696f13bac2da5e
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

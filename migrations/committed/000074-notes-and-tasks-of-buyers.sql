@@ -1,5 +1,5 @@
---! Previous: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
---! Hash: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
+--! Previous: sha1:30c09cc82f25e3dca456e6710a696f13bac2da5e
+--! Hash: sha1:af111f5333511fa348bad7f59fc619146b8a42a5
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

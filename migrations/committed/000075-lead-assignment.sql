@@ -1,5 +1,5 @@
---! Previous: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
---! Hash: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
+--! Previous: sha1:af111f5333511fa348bad7f59fc619146b8a42a5
+--! Hash: sha1:774be04d1c62e89ffce4dbdece168cdc74c487f0
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

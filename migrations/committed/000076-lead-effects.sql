@@ -1,5 +1,5 @@
---! Previous: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
---! Hash: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
+--! Previous: sha1:774be04d1c62e89ffce4dbdece168cdc74c487f0
+--! Hash: sha1:2c19e6a16f98057774d3ad7c9675ca0850d25d0d
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

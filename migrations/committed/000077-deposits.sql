@@ -1,5 +1,5 @@
---! Previous: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
---! Hash: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
+--! Previous: sha1:2c19e6a16f98057774d3ad7c9675ca0850d25d0d
+--! Hash: sha1:f545c974fe03bc4b1cf0620a16e295a91f765655
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
---! Hash: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
+--! Previous: sha1:f545c974fe03bc4b1cf0620a16e295a91f765655
+--! Hash: sha1:57377bea409ab8a5a9295f131e9c7fb8f7f172d8
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:89365e922a1c3e0afa4702f7bb115defdc19c893
---! Hash: sha1:3b331c2ceb5b8ade46793183507414d878cc0387
+--! Previous: sha1:57377bea409ab8a5a9295f131e9c7fb8f7f172d8
+--! Hash: sha1:3f92d9c6503521c36a91d260601f6f2043ed0786
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

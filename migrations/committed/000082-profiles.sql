@@ -1,5 +1,5 @@
---! Previous: sha1:645a7a5d92073ec57a118e67922b1e4be741baac
---! Hash: sha1:d4b6bd67577765784d3c46a338a6d370a42ea67a
+--! Previous: sha1:3f92d9c6503521c36a91d260601f6f2043ed0786
+--! Hash: sha1:85484ac721a4d8f96c55e41edf973a2731f8f03b
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
