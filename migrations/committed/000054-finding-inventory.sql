@@ -1,5 +1,5 @@
 --! Previous: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
---! Hash: sha1:e356dd64df34a9ef65ec54690bc19edbb74a6ad1
+--! Hash: sha1:a8df5af270db31d19609c1b1731bcb0df28f582c
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed
@@ -83,3 +83,6 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_hidden.project_distances is
   'Kilometres from a point to the city of each public project and each in the viewer''s portfolio, by the id of the project; those whose place is unknown are left out.';
+update app_public.projects_sort_values
+  set description = 'Nearest to the viewer first, whose place their IP address tells, by the city of the project; by service index where that tells nothing.'
+  where value = 'DISTANCE';

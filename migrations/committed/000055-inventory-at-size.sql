@@ -1,5 +1,5 @@
---! Previous: sha1:e356dd64df34a9ef65ec54690bc19edbb74a6ad1
---! Hash: sha1:992eea0ebe78e7c8b748a383da2980f1bca91ffb
+--! Previous: sha1:a8df5af270db31d19609c1b1731bcb0df28f582c
+--! Hash: sha1:1702dec7889e77ddcd0b7435f8f0b9cab93dc64b
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:992eea0ebe78e7c8b748a383da2980f1bca91ffb
---! Hash: sha1:4df7256222655b4e9fe0401753e8df1abf91fa5f
+--! Previous: sha1:1702dec7889e77ddcd0b7435f8f0b9cab93dc64b
+--! Hash: sha1:9d333d3ad9fcda1bab0bf0fd7b4a531dc883a996
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:4df7256222655b4e9fe0401753e8df1abf91fa5f
---! Hash: sha1:f107a0e32d803e42d349b93cb362f02fea3b65a4
+--! Previous: sha1:9d333d3ad9fcda1bab0bf0fd7b4a531dc883a996
+--! Hash: sha1:4d8bd0642824f4e594db484222a69f91cc54d8c9
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:f107a0e32d803e42d349b93cb362f02fea3b65a4
---! Hash: sha1:a84fa34302e7c9aa8752796ea3988379d0d23efc
+--! Previous: sha1:4d8bd0642824f4e594db484222a69f91cc54d8c9
+--! Hash: sha1:2b44a6da1407d4f5cfc078e921a708d923f807ad
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

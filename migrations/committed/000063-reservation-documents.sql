@@ -1,5 +1,5 @@
---! Previous: sha1:a84fa34302e7c9aa8752796ea3988379d0d23efc
---! Hash: sha1:222201b8dab423eec4508ba780240f6356df271f
+--! Previous: sha1:2b44a6da1407d4f5cfc078e921a708d923f807ad
+--! Hash: sha1:b8b8b4a2f9e0c533bc3a5d838b3153517da59da1
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:222201b8dab423eec4508ba780240f6356df271f
---! Hash: sha1:24683c4edb8118a6654f02b7d0aa93f6cce2e302
+--! Previous: sha1:b8b8b4a2f9e0c533bc3a5d838b3153517da59da1
+--! Hash: sha1:5fbdff2d9f22f6d71ab2597f2d81901232cb6681
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

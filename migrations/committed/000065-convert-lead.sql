@@ -1,5 +1,5 @@
---! Previous: sha1:24683c4edb8118a6654f02b7d0aa93f6cce2e302
---! Hash: sha1:ca8ca92e28aba21c670249a9fb93e72a9fd7c7dc
+--! Previous: sha1:5fbdff2d9f22f6d71ab2597f2d81901232cb6681
+--! Hash: sha1:a65a352e1b90932b67b561c890f267fca03d00ac
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

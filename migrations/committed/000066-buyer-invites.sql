@@ -1,5 +1,5 @@
---! Previous: sha1:ca8ca92e28aba21c670249a9fb93e72a9fd7c7dc
---! Hash: sha1:5a9f5acf7a3a158cf11f4094b9560dd6b6416a3e
+--! Previous: sha1:a65a352e1b90932b67b561c890f267fca03d00ac
+--! Hash: sha1:1eb90f4c8bfff9ac86973d02723a0a34f6da130f
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:5a9f5acf7a3a158cf11f4094b9560dd6b6416a3e
---! Hash: sha1:da60c8c4efae99afcace5c90effceda708806360
+--! Previous: sha1:1eb90f4c8bfff9ac86973d02723a0a34f6da130f
+--! Hash: sha1:22e6edc63d0a0b4034c7d49306eed85596259204
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:da60c8c4efae99afcace5c90effceda708806360
---! Hash: sha1:56762260ebc10abc6c9ad8ec4b85188dc30e1341
+--! Previous: sha1:22e6edc63d0a0b4034c7d49306eed85596259204
+--! Hash: sha1:2fb8b77b5b7703dc30a83ad5795b22e172936d19
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:56762260ebc10abc6c9ad8ec4b85188dc30e1341
---! Hash: sha1:4f052702aea69f2814750175cf8d9930b3ed397f
+--! Previous: sha1:2fb8b77b5b7703dc30a83ad5795b22e172936d19
+--! Hash: sha1:2d696a9d77733fdd62e967b8cc451a71c9464fdc
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

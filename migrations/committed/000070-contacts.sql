@@ -1,5 +1,5 @@
---! Previous: sha1:4f052702aea69f2814750175cf8d9930b3ed397f
---! Hash: sha1:86ad01ef71c9405ce5b30ce2631fec285b668d0c
+--! Previous: sha1:2d696a9d77733fdd62e967b8cc451a71c9464fdc
+--! Hash: sha1:a3a7d8b1b1048bb806901e71cd95a5422d91f6dd
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

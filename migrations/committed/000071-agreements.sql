@@ -1,5 +1,5 @@
---! Previous: sha1:86ad01ef71c9405ce5b30ce2631fec285b668d0c
---! Hash: sha1:0dcdc3ce1ed3ab8a3d07d01efe8a320cea0d9546
+--! Previous: sha1:a3a7d8b1b1048bb806901e71cd95a5422d91f6dd
+--! Hash: sha1:12fd5a644beaec1475a165fdc0320a6e0a012067
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:0dcdc3ce1ed3ab8a3d07d01efe8a320cea0d9546
---! Hash: sha1:88170b087730fc5887717c28a867eb484495274c
+--! Previous: sha1:12fd5a644beaec1475a165fdc0320a6e0a012067
+--! Hash: sha1:11f05772385deda64528fabbe3c07212b6d2c121
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:88170b087730fc5887717c28a867eb484495274c
---! Hash: sha1:30c09cc82f25e3dca456e6710a696f13bac2da5e
+--! Previous: sha1:11f05772385deda64528fabbe3c07212b6d2c121
+--! Hash: sha1:a717e1f3bf1868eaa95432e5d1c858bda74b8f90
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

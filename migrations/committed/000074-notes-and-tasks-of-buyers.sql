@@ -1,5 +1,5 @@
---! Previous: sha1:30c09cc82f25e3dca456e6710a696f13bac2da5e
---! Hash: sha1:af111f5333511fa348bad7f59fc619146b8a42a5
+--! Previous: sha1:a717e1f3bf1868eaa95432e5d1c858bda74b8f90
+--! Hash: sha1:34eca59f1d1f711a659a23004398ac96cb05da3e
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

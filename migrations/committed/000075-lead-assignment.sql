@@ -1,5 +1,5 @@
---! Previous: sha1:af111f5333511fa348bad7f59fc619146b8a42a5
---! Hash: sha1:774be04d1c62e89ffce4dbdece168cdc74c487f0
+--! Previous: sha1:34eca59f1d1f711a659a23004398ac96cb05da3e
+--! Hash: sha1:a1e3ab5d7e5ea15b6f48a8fb3cf296d40ba55750
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:774be04d1c62e89ffce4dbdece168cdc74c487f0
---! Hash: sha1:2c19e6a16f98057774d3ad7c9675ca0850d25d0d
+--! Previous: sha1:a1e3ab5d7e5ea15b6f48a8fb3cf296d40ba55750
+--! Hash: sha1:8cf11a9ee9667fcd86a6af584f356e22fa918a6b
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

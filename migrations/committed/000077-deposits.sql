@@ -1,5 +1,5 @@
---! Previous: sha1:2c19e6a16f98057774d3ad7c9675ca0850d25d0d
---! Hash: sha1:f545c974fe03bc4b1cf0620a16e295a91f765655
+--! Previous: sha1:8cf11a9ee9667fcd86a6af584f356e22fa918a6b
+--! Hash: sha1:694310fc81b3648510dad0291345dfb14175ebdb
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:f545c974fe03bc4b1cf0620a16e295a91f765655
---! Hash: sha1:57377bea409ab8a5a9295f131e9c7fb8f7f172d8
+--! Previous: sha1:694310fc81b3648510dad0291345dfb14175ebdb
+--! Hash: sha1:e5e4117e459b8f6ee913472af23cdea1b287c900
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:57377bea409ab8a5a9295f131e9c7fb8f7f172d8
---! Hash: sha1:3f92d9c6503521c36a91d260601f6f2043ed0786
+--! Previous: sha1:e5e4117e459b8f6ee913472af23cdea1b287c900
+--! Hash: sha1:4b699db005c51d0dffce68b84a2297fad1aaae6c
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

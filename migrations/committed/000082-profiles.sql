@@ -1,5 +1,5 @@
---! Previous: sha1:3f92d9c6503521c36a91d260601f6f2043ed0786
---! Hash: sha1:85484ac721a4d8f96c55e41edf973a2731f8f03b
+--! Previous: sha1:4b699db005c51d0dffce68b84a2297fad1aaae6c
+--! Hash: sha1:8dd54c5f3a455b67f13068b52a9f5e77733a5eac
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
