@@ -1,5 +1,5 @@
---! Previous: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
---! Hash: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
+--! Previous: sha1:a8df5af270db31d19609c1b1731bcb0df28f582c
+--! Hash: sha1:1702dec7889e77ddcd0b7435f8f0b9cab93dc64b
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
---! Hash: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
+--! Previous: sha1:1702dec7889e77ddcd0b7435f8f0b9cab93dc64b
+--! Hash: sha1:9d333d3ad9fcda1bab0bf0fd7b4a531dc883a996
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

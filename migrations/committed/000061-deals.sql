@@ -1,5 +1,5 @@
---! Previous: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
---! Hash: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
+--! Previous: sha1:9d333d3ad9fcda1bab0bf0fd7b4a531dc883a996
+--! Hash: sha1:4d8bd0642824f4e594db484222a69f91cc54d8c9
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who
