@@ -1,5 +1,5 @@
 --! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:c22093f147b74c01d3a52ec3160f79b68fa0a5ee
+--! Hash: sha1:b968e187a341bd5f269f91e4988f9d085644b045
 --! Message: import-units
 
 -- Imports: rows of a CSV file become records of a project. Which columns a file may have, under which spellings, is data; a
@@ -92,7 +92,7 @@ begin
   create temp table import_header on commit drop as
     select columns[p] as column_name, header[p] as name from generate_subscripts(columns, 1) p where columns[p] is not null;
   -- A file of many rows takes longer than a request that forgot to end.
-  perform set_config('statement_timeout', '120s', true);
+  perform set_config('statement_timeout', '300s', true);
   return columns;
 end $$;
 comment on function app_private.open_import(text, text[]) is 'Makes room for the rows of an import; refuses a header that lacks what is required.';

@@ -1,5 +1,5 @@
---! Previous: sha1:c22093f147b74c01d3a52ec3160f79b68fa0a5ee
---! Hash: sha1:5addc2105be0927511dd489b6c5c840d16b09e45
+--! Previous: sha1:b968e187a341bd5f269f91e4988f9d085644b045
+--! Hash: sha1:048f9a6953f0e1ad4bf8a18bd5bdd28bf9ad652c
 --! Message: many-rows
 
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:5addc2105be0927511dd489b6c5c840d16b09e45
---! Hash: sha1:f5458bca27f70a861f755cb6d6575920086b1f19
+--! Previous: sha1:048f9a6953f0e1ad4bf8a18bd5bdd28bf9ad652c
+--! Hash: sha1:acc376d5687d73cf28026c2884a391d4df057168
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:f5458bca27f70a861f755cb6d6575920086b1f19
---! Hash: sha1:96875c91c685b30aa989a9fcddb1230d0ab1efe3
+--! Previous: sha1:acc376d5687d73cf28026c2884a391d4df057168
+--! Hash: sha1:4cd3a38ffb1a33b1a26bab7d008f5485f1e7b9bc
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

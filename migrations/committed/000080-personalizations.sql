@@ -1,5 +1,5 @@
---! Previous: sha1:96875c91c685b30aa989a9fcddb1230d0ab1efe3
---! Hash: sha1:4625946fe1a0faefd0b7f52adbaf52f4ceabdfa3
+--! Previous: sha1:4cd3a38ffb1a33b1a26bab7d008f5485f1e7b9bc
+--! Hash: sha1:3098ec4a725340aa082eaac226ccc382c5929a7c
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
