@@ -1,5 +1,5 @@
---! Previous: sha1:b968e187a341bd5f269f91e4988f9d085644b045
---! Hash: sha1:048f9a6953f0e1ad4bf8a18bd5bdd28bf9ad652c
+--! Previous: sha1:277f61621fad3806f245c7fea2d63d2fc4612e51
+--! Hash: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
 --! Message: many-rows
 
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of triggers

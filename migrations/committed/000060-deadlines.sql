@@ -1,5 +1,5 @@
---! Previous: sha1:048f9a6953f0e1ad4bf8a18bd5bdd28bf9ad652c
---! Hash: sha1:acc376d5687d73cf28026c2884a391d4df057168
+--! Previous: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
+--! Hash: sha1:a1445d5631f404e912e2425869ad1724abce379c
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

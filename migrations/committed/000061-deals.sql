@@ -1,5 +1,5 @@
---! Previous: sha1:acc376d5687d73cf28026c2884a391d4df057168
---! Hash: sha1:4cd3a38ffb1a33b1a26bab7d008f5485f1e7b9bc
+--! Previous: sha1:a1445d5631f404e912e2425869ad1724abce379c
+--! Hash: sha1:e72ce7280e399539e345e026d34ac43159829f67
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:4cd3a38ffb1a33b1a26bab7d008f5485f1e7b9bc
---! Hash: sha1:3098ec4a725340aa082eaac226ccc382c5929a7c
+--! Previous: sha1:e72ce7280e399539e345e026d34ac43159829f67
+--! Hash: sha1:eff9dbc466d38237205f47158f1550b5f47252d8
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
