@@ -239,6 +239,12 @@ $$;
 comment on function app_private.personalization_sums(app_public.personalizations) is
   'The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits of the currency.';
 
+create or replace function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED') and p.deleted_at is null
+$$;
+
 --------------------------------------------------------------------------------------------------------
 -- Writing.
 
@@ -652,6 +658,10 @@ comment on constraint personalizations_buyer_id_fkey on app_public.personalizati
 comment on constraint personalizations_assignee_id_fkey on app_public.personalizations is E'@behavior -*\n\nThe member who works on the deal.';
 comment on constraint personalizations_approved_by_id_fkey on app_public.personalizations is E'@fieldName approvedBy\n@backwardBehavior -*\n\nWho agreed.';
 comment on table app_public.personalization_selections is E'@behavior -operation\n@defaultOrder selected_at asc, id asc\n\nAn option that was chosen.';
+comment on column app_public.personalization_selections.personalization_id is 'The personalization.';
+comment on column app_public.personalization_selections.element_id is 'The element that it is for.';
+comment on column app_public.personalization_selections.option_id is 'The option.';
+comment on column app_public.personalization_selections.selected_by_id is 'Who chose it.';
 comment on column app_public.personalization_selections.quantity is 'How many.';
 comment on column app_public.personalization_selections.unit_price is E'@masked\n\nThe price of one.';
 comment on column app_public.personalization_selections.note is 'A note on it.';
@@ -662,6 +672,7 @@ comment on constraint personalization_selections_element_id_fkey on app_public.p
 comment on constraint personalization_selections_option_id_fkey on app_public.personalization_selections is E'@fieldName option\n@backwardBehavior -*\n\nThe option.';
 comment on constraint personalization_selections_selected_by_id_fkey on app_public.personalization_selections is E'@fieldName selectedBy\n@backwardBehavior -*\n\nWho chose it.';
 comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
+comment on column app_public.personalization_credits.created_by_id is 'Who gave it.';
 comment on column app_public.personalization_credits.title is 'What it is called.';
 comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
 comment on column app_public.personalization_credits.amount is 'The amount.';
@@ -670,6 +681,7 @@ comment on column app_public.personalization_credits.promotion_id is 'The promot
 comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
 comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
+comment on column app_public.personalization_discounts.created_by_id is 'Who gave it.';
 comment on column app_public.personalization_discounts.title is 'What it is called.';
 comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
@@ -682,3 +694,12 @@ comment on column app_public.personalization_discounts.promotion_id is 'The prom
 comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_discounts_created_by_id_fkey on app_public.personalization_discounts is E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+
+create function app_public.buyers_personalization(b app_public.buyers) returns app_public.personalizations
+language sql stable as $$
+  select p from app_public.personalizations p
+  where p.unit_id = b.unit_id and (p.buyer_id = b.id or p.lead_id = b.lead_id) and p.status not in ('CANCELLED', 'SUPERSEDED')
+  order by p.id desc limit 1
+$$;
+grant execute on function app_public.buyers_personalization to plat_user, plat_anonymous;
+comment on function app_public.buyers_personalization is 'The options chosen last for the home.';

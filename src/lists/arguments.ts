@@ -5,7 +5,7 @@ import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { conditions, filterMembers, filterTypeName } from "./filters.ts";
-import { fromPlace, needsPlace, orderExpression, sorts, type OrderSpec } from "./orders.ts";
+import { orderExpression, placed, sorts, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./types.ts";
@@ -27,14 +27,17 @@ export function listArguments(
   const codec = resource.codec as PgCodec;
   const select = ($field: any) => (isConnection ? $field.getSubplan() : $field);
   delete args.condition;
-  const filterType = build.getTypeByName(filterTypeName(build, codec));
+  const members = filterMembers(build, codec);
+  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
+  const filterType =
+    members.length > 0 || codec.attributes?.deleted_at
+      ? build.getTypeByName(filterTypeName(build, codec))
+      : undefined;
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   const sortType = build.getTypeByName(sortTypeName(build, codec));
-  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
   const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
   const result: Record<string, any> = { ...args };
   if (filterType) {
-    const members = filterMembers(build, codec);
     result.filter = {
       description: "Only records that match all members of the filter.",
       type: filterType,
@@ -44,7 +47,8 @@ export function listArguments(
         const $select = select($field);
         $select.apply(
           lambda($filter, (filter) => (qb: any) => {
-            for (const condition of conditions(members, filter as any, qb.alias)) qb.where(condition);
+            for (const condition of conditions(members, filter as any, qb.alias, "record"))
+              qb.where(condition);
           }),
         );
         if (hasDeleted) {
@@ -109,9 +113,7 @@ export function listArguments(
           select($field),
           lambda([arg.getRaw(), contextStep()] as any, ([sort, { ip }]: any) => {
             const order = chosenOrder(table, null, sort ?? [...sorts(table).keys()][0]);
-            if (!needsPlace(order)) return order;
-            const place = Promise.resolve(build.options.viewerPlace?.(ip) ?? null);
-            return place.then((from) => fromPlace(order, from)) as any;
+            return placed(order, () => build.options.viewerPlace?.(ip)) as any;
           }),
           codec,
         );
@@ -133,9 +135,7 @@ export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec)
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
         if (spec.from) {
-          const { latitude, longitude } = spec.from;
-          const distances = sql`(select app_hidden.project_distances(${sql.value(latitude)}::float8, ${sql.value(longitude)}::float8))`;
-          const fragment = sql`(${distances} ->> ${qb.alias}.id::text)::float8`;
+          const fragment = orderExpression(spec, qb.alias);
           qb.orderBy({ codec: TYPES.float, fragment, direction: "ASC", nullable: true });
           continue;
         }

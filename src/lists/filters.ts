@@ -9,15 +9,19 @@
  *
  * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
  * member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
- * the statement (a function with a sub-select is not inlined and would run for each row). A value of a range type such as
+ * the statement (a function with a sub-select is not inlined and would run for each row). Of a table tagged @publicRows the
+ * finder knows the portfolio only, so a list of one record asks the function. A value of a range type such as
  * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
-import { baseCodec, camel, elementCodec, inputTypeOf } from "../plugins/codecs.ts";
+import { baseCodec, camel, elementCodec, inputTypeOf, tagTexts } from "../plugins/codecs.ts";
 import type { AnyResource } from "../plugins/tables.ts";
+
+/** What the list goes over: everything in the portfolio, or less or other than that. */
+export type Within = "portfolio" | "record";
 
 export interface FilterMember {
   name: string;
@@ -26,7 +30,7 @@ export interface FilterMember {
   /** The column it looks at, where it is a column's. */
   column?: string;
   /** The condition for rows of `alias`; `value` is the coerced input, never null. */
-  condition(alias: SQL, value: any): SQL;
+  condition(alias: SQL, value: any, within: Within): SQL;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -141,6 +145,7 @@ function columnMember(
 function functionMember(build: GraphileBuild.Build, resource: AnyResource, name: string): FilterMember {
   const parameter = resource.parameters![1]!;
   const finder = resource.extensions!.tags?.finder;
+  const hasPublicRows = resource.parameters![0]!.codec.extensions?.tags?.publicRows !== undefined;
   const [schemaName, functionName] = [resource.extensions!.pg!.schemaName!, resource.extensions!.pg!.name!];
   const call = (alias: SQL, value: SQL) =>
     sql`${sql.identifier(schemaName, functionName)}(${alias}, ${value})`;
@@ -155,7 +160,8 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
           (end) => sql`${sql.value(end == null ? null : String(end))}::text`,
         );
         const { sqlType } = parameter.codec;
-        return call(alias, sql`app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!})`);
+        // PERF: the sub-select is computed once for the statement.
+        return call(alias, sql`(select app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!}))`);
       },
     };
   }
@@ -163,9 +169,9 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
     name,
     description: resource.description ?? name,
     type: () => inputTypeOf(build, parameter.codec),
-    condition(alias, value) {
+    condition(alias, value, within) {
       const given = sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`;
-      return typeof finder === "string"
+      return typeof finder === "string" && (within === "portfolio" || !hasPublicRows)
         ? sql`${alias}.id = any (array(select ${sql.identifier("app_hidden", finder)}(${given})))`
         : call(alias, given);
     },
@@ -203,9 +209,12 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
   return members;
 }
 
-/** Name of the filter type of a table, such as LeadsFilter. */
+/** Name of the filter type of a table, such as LeadsFilter; by its `@listName` where it has one. */
 export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
-  return `${build.inflection.pluralize(build.inflection.tableType(codec))}Filter`;
+  const [listName] = tagTexts(codec.extensions?.tags, "listName");
+  return listName
+    ? `${build.inflection.upperCamelCase(listName)}Filter`
+    : `${build.inflection.pluralize(build.inflection.tableType(codec))}Filter`;
 }
 
 /** The conditions that a filter sets on rows of `alias`; members that are null are as if left out. */
@@ -213,11 +222,12 @@ export function conditions(
   members: FilterMember[],
   filter: Record<string, unknown> | null | undefined,
   alias: SQL,
+  within: Within,
 ): SQL[] {
   const result: SQL[] = [];
   for (const member of members) {
     const value = filter?.[member.name];
-    if (value !== undefined && value !== null) result.push(member.condition(alias, value));
+    if (value !== undefined && value !== null) result.push(member.condition(alias, value, within));
   }
   return result;
 }

@@ -24,20 +24,31 @@ export interface OrderSpec {
 
 /** What rows of `alias` are ordered by. */
 export function orderExpression(spec: OrderSpec, alias: SQL): SQL {
+  if (spec.from) {
+    const { latitude, longitude } = spec.from;
+    const distances = sql`(select app_hidden.project_distances(${sql.value(latitude)}::float8, ${sql.value(longitude)}::float8))`;
+    return sql`(${distances} ->> ${alias}.id::text)::float8`;
+  }
   const column = sql`${alias}.${sql.identifier(spec.column)}`;
   return spec.by ? sql`${sql.identifier("app_hidden", spec.by)}(${column})` : column;
 }
 
 /** The order with the viewer's place in it; without one, what comes after the distance decides. */
-export function fromPlace(order: OrderSpec[], place: Place | null): OrderSpec[] {
+function fromPlace(order: OrderSpec[], place: Place | null): OrderSpec[] {
   return order.flatMap((spec) => {
     if (spec.column !== DISTANCE) return [spec];
     return place ? [{ ...spec, from: place }] : [];
   });
 }
 
-/** Whether an order asks for the place of the viewer. */
-export const needsPlace = (order: OrderSpec[]): boolean => order.some(({ column }) => column === DISTANCE);
+/** The order from where the viewer is, who is looked for only where the order asks for their place. */
+export function placed(
+  order: OrderSpec[],
+  viewerPlace: () => Promise<Place | null> | undefined,
+): OrderSpec[] | Promise<OrderSpec[]> {
+  if (!order.some(({ column }) => column === DISTANCE)) return order;
+  return Promise.resolve(viewerPlace() ?? null).then((place) => fromPlace(order, place));
+}
 
 /** `registered_at desc, id` → specs; throws on anything else. */
 export function parseOrder(text: string): OrderSpec[] {

@@ -8,7 +8,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { conditions, type FilterMember } from "./filters.ts";
+import { conditions, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 
 export interface PortfolioTable {
@@ -21,6 +21,8 @@ export interface PortfolioTable {
   hasPublicRows: boolean;
   /** The order that indexes by organization, project and assignee hold. */
   indexedOrder: OrderSpec[];
+  /** The function of app_hidden that gives the ids of records that are the viewer's own, whatever their portfolio. */
+  ownFinder: string | undefined;
   /** Columns that stand between scope and order in an index: one lookup per value of their filter. */
   listColumns: string[];
 }
@@ -53,7 +55,10 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
 
   if (!along) {
     const source = includeDeleted ? withDeleted(name) : name;
-    const where = [scope(table, rows, request.filter), ...conditions(table.members, request.filter, rows)];
+    const where = [
+      scope(table, rows, request.filter),
+      ...conditions(table.members, request.filter, rows, within(table, request.filter)),
+    ];
     const all = sql`select t.* from ${source} t where ${sql.join(where, " and ")}`;
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
@@ -73,7 +78,11 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   /** Rows of each of the scopes `s`; `split`: where an index holds the listed columns, one look-up per value. */
   const branch = (scopes: SQL, where: SQL[], split: boolean) => {
     const rest = split ? others.filter((m) => !listed.includes(m)) : others;
-    const all = [...where, ...common, ...conditions(rest, request.filter, rows)];
+    const all = [
+      ...where,
+      ...common,
+      ...conditions(rest, request.filter, rows, within(table, request.filter)),
+    ];
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     if (split) all.push(...lists.map((l) => l.where));
     return sql`select b.* from ${sql.join(sources, " cross join ")} cross join lateral (select t.* from ${name} t where ${sql.join(all, " and ")} order by ${orderSql(request.order, rows)} limit ${sql.literal(limit)}) b`;
@@ -114,7 +123,36 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
       ),
     );
   }
+  if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
   return sql`(select u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+}
+
+/** The few rows that are the viewer's own, such as a buyer's, as far as no other branch has them. */
+function ownRows(
+  table: PortfolioTable,
+  ownProjects: SQL | null,
+  common: SQL[],
+  filter: PortfolioRequest["filter"],
+): SQL {
+  const permission = sql.literal(table.permission);
+  const byProject = within(table, filter) === "record";
+  const inOwnProjects = sql`t.project_id = any (array(select ${ownProjects ?? sql`null::uuid where false`}))`;
+  const elsewhere = [
+    // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.
+    byProject
+      ? inOwnProjects
+      : sql`t.organization_id <> all (array(select app_hidden.viewer_organizations(${permission}))) and t.project_id <> all (array(select app_hidden.viewer_projects(${permission})))`,
+    ...(table.columns.has("assignee_id")
+      ? [sql`(t.assignee_id is distinct from (select app_public.current_user_id()) or not ${inOwnProjects})`]
+      : []),
+  ];
+  const where = [
+    sql`t.id = any (array(select ${sql.identifier("app_hidden", table.ownFinder!)}()))`,
+    ...elsewhere,
+    ...common,
+    ...conditions(table.members, filter, sql.identifier("t"), within(table, filter)),
+  ];
+  return sql`select t.* from ${sql.identifier(...table.name)} t where ${sql.join(where, " and ")}`;
 }
 
 function isUniform(order: OrderSpec[]): boolean {
@@ -132,6 +170,16 @@ function follows(table: PortfolioTable, order: OrderSpec[], values: unknown[]): 
   return sql`(${sql.join(columns, ", ")}) ${operator} (${sql.join(bounds, ", ")})`;
 }
 
+/** A list of one project may leave the portfolio. */
+export function within(
+  table: Pick<PortfolioTable, "members">,
+  filter: Record<string, unknown> | null | undefined,
+): Within {
+  return table.members.some((m) => m.column === "project_id" && filter?.[m.name] != null)
+    ? "record"
+    : "portfolio";
+}
+
 /**
  * The condition that a row belongs to the viewer's portfolio. The policies of most tables limit them to it; what belongs to
  * no organization, such as somebody's own sign-ins, is in no portfolio. A filter by project leaves it, as far as the policy
@@ -143,7 +191,7 @@ export function scope(
   filter: Record<string, unknown> | null | undefined,
 ): SQL {
   const isProjects = table.name[1] === "projects";
-  const byProject = table.members.some((m) => m.column === "project_id" && filter?.[m.name] != null);
+  const byProject = within(table, filter) === "record";
   if (!isProjects && (!table.hasPublicRows || byProject)) return sql`${alias}.organization_id is not null`;
   const permission = sql.literal(table.permission);
   const project = sql`${alias}.${sql.identifier(isProjects ? "id" : "project_id")}`;

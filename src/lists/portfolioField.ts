@@ -1,12 +1,12 @@
 /** The root list of a table tagged `@portfolio <permission>`, along its indexes. */
-import { lambda } from "postgraphile/grafast";
+import { context as contextStep, lambda } from "postgraphile/grafast";
 import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
 import { tagTexts } from "../plugins/codecs.ts";
 import { nounOf } from "../plugins/wording.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { applyOrder } from "./arguments.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
-import { defaultOrder, fromPlace } from "./orders.ts";
+import { defaultOrder, placed } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
 import { portfolioSql, type PortfolioTable } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./types.ts";
@@ -24,6 +24,7 @@ export function portfolioTable(
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
     hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
+    ownFinder: tagTexts(resource.extensions?.tags as any, "ownFinder")[0],
     listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
       text.split(/[\s,]+/),
     ),
@@ -72,8 +73,9 @@ export function portfolioField(
     },
     plan(_$root: unknown, fieldArgs: any) {
       const $order = lambda(
-        [fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])],
-        ([orderBy, sort]: any) => fromPlace(chosenOrder(resource, orderBy, sort), null),
+        [contextStep(), fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])] as any,
+        ([{ ip }, orderBy, sort]: any) =>
+          placed(chosenOrder(resource, orderBy, sort), () => build.options.viewerPlace?.(ip)) as any,
       );
       const $from = lambda(
         [fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any,

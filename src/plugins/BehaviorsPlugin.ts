@@ -43,9 +43,10 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
       pgCodecs_attribute(_info, { pgAttribute, attribute }) {
         const indexes = pgAttribute.getClass()?.getIndexes() ?? [];
         attribute.extensions = Object.assign(Object.create(null), attribute.extensions, {
-          isIndexed: indexes.some((index) =>
-            index.getKeys().some((key) => key?.attname === pgAttribute.attname),
-          ),
+          // A view has no indexes; a column tagged @indexed stands for one that its table has.
+          isIndexed:
+            pgAttribute.getTags().indexed !== undefined ||
+            indexes.some((index) => index.getKeys().some((key) => key?.attname === pgAttribute.attname)),
         });
       },
     },

@@ -3,6 +3,7 @@
  * types that end in Input once, `leads` beside `leadsConnection`.
  */
 /// <reference types="postgraphile" />
+import { tagTexts } from "./codecs.ts";
 
 /** Names of composite types, known once tableType has named them, which comes first. */
 const composites = new Set<string>();
@@ -57,6 +58,14 @@ export const NamingPlugin: GraphileConfig.Plugin = {
         if (text === "Datetime") return "DateTime";
         if (text === "BigFloat") return "Decimal";
         return previous!(text);
+      },
+      // `@listName offers` of a view: its list across the portfolio, where that is not called like its type.
+      allRowsList(previous, _options, resource) {
+        return tagTexts(resource.extensions?.tags, "listName")[0] ?? previous!(resource);
+      },
+      allRowsConnection(previous, _options, resource) {
+        const [name] = tagTexts(resource.extensions?.tags, "listName");
+        return name === undefined ? previous!(resource) : this.connectionField(name);
       },
       // Enumeration values are upper case in the database already.
       enumValue(_previous, _options, value) {

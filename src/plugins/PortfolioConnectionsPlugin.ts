@@ -8,7 +8,7 @@ import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../errors.ts";
 import { connectionArgument } from "../lists/arguments.ts";
 import { conditions } from "../lists/filters.ts";
-import { portfolioSql, scope, withDeleted } from "../lists/portfolio.ts";
+import { portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
 import { chosenOrder, pageSize } from "../lists/page.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
 import type { AnyResource } from "./tables.ts";
@@ -87,7 +87,8 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             );
             const $where = lambda($filter, (filter: any) => (qb: any) => {
               qb.where(scope(table, qb.alias, filter));
-              for (const condition of conditions(table.members, filter, qb.alias)) qb.where(condition);
+              for (const condition of conditions(table.members, filter, qb.alias, within(table, filter)))
+                qb.where(condition);
             });
             $select.from = $select.deferredSQL($from);
             const clone = $select.connectionClone.bind($select);

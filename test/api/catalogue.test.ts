@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { affiliate, startWorld, type World } from "../harness/world.ts";
 
 // What a project sells beside its homes: specifications, open houses, promotions, testimonials, collections, its sales
-// office, lease permits and deposit schedule. Who may do what is in cataloguePermissions.test.ts.
+// office, lease permits and deposit schedule. Who may do what is in inventoryMatrix.test.ts.
 
 let world: World;
 let project: string;
@@ -524,4 +524,38 @@ test("a page of fifty costs as many statements as a page of one", async () => {
   const fifty = await page(50);
   expect(fifty.result.specCategory.elements).toHaveLength(50);
   expect(fifty.count).toBe(one.count);
+});
+
+test("a public collection shows nobody a project that is not public", async () => {
+  const read = `query ($id: ID!) { projectCollection(id: $id) { title projects { id } } }`;
+  const shore = { organizationId: world.harbour.id, title: "Shore", public: true, projectIds: [project] };
+  const variables = { id: (await create("ProjectCollection", shore, "")).id };
+  const setVisibility = (visibility: string) => update("Project", { id: project, visibility }, "id");
+  const { createProject: open } = await world.owen.get(
+    `mutation ($o: ID!) { createProject(input: { organizationId: $o, title: "Open", visibility: PUBLIC }) { id } }`,
+    { o: world.harbour.id },
+  );
+  await setVisibility("PRIVATE");
+  expect((await world.anonymous.get(read, variables)).projectCollection?.projects).toEqual([]);
+  await setVisibility("UNLISTED");
+  expect((await world.anonymous.get(read, variables)).projectCollection.projects).toEqual([]);
+  await world.owen.get(
+    `mutation ($id: ID!, $p: [ID!]) { updateProjectCollection(input: { id: $id, projectIds: $p }) { id } }`,
+    { ...variables, p: [world.project.id, open.id] },
+  );
+  expect((await world.anonymous.get(read, variables)).projectCollection.projects).toEqual([{ id: open.id }]);
+  expect((await world.max.get(read, variables)).projectCollection.projects).toHaveLength(2);
+});
+
+test("of a deleted project nothing is left to see", async () => {
+  const { createProject: doomed } = await world.owen.get(
+    `mutation ($o: ID!) { createProject(input: { organizationId: $o, title: "Gone", visibility: PUBLIC }) { id } }`,
+    { o: world.harbour.id },
+  );
+  const house = await create("OpenHouse", { projectId: doomed.id, startsAt: hours(1), endsAt: hours(2) }, "");
+  await world.owen.get(`mutation ($id: ID!) { deleteProject(input: { id: $id }) { deleted } }`, doomed);
+  for (const person of [world.owen, world.anonymous])
+    expect(await person.get(`query ($id: ID!) { openHouse(id: $id) { id } }`, { id: house.id })).toEqual({
+      openHouse: null,
+    });
 });

@@ -188,17 +188,77 @@ test("refuses numbers that are taken, plans and lots of another project, values 
   });
 });
 
-test("of two updates with the same expectedVersion the second is refused", async () => {
+test("what is refused leaves nothing behind: no change, no event, no claim", async () => {
+  const other = await create("createProject", { organizationId: world.harbour.id, title: "Afar" });
+  const foreign = {
+    plan: await create("createFloorPlan", { projectId: other, title: "Foreign" }),
+    lot: await create("createLot", { projectId: other, number: "1" }),
+  };
+  const land = await create("createLot", {
+    projectId: world.project.id,
+    number: "Claimed",
+    status: "AVAILABLE",
+    price: 5,
+  });
+  const id = await unit({ status: "AVAILABLE", price: 100, lotId: land });
+  const claimed = await unit({ status: "AVAILABLE", price: 100 });
+  await world.owner.query("select app_private.take_claim($1, null, 'HOLD', 'reservation', uuidv7())", [
+    claimed,
+  ]);
+  const everything = async () =>
+    (
+      await world.owner.query(
+        `select (select jsonb_agg(u order by u.id) from app_public.units u) as units, (select jsonb_agg(l order by l.id) from app_public.lots l) as lots,
+           (select jsonb_agg(f order by f.id) from app_public.floor_plans f) as plans, (select count(*) from app_public.events) as events,
+           (select jsonb_agg(c order by c.id) from app_hidden.claims c) as claims`,
+      )
+    ).rows;
+  const before = await everything();
+  for (const [field, input, expected] of [
+    [
+      "updateUnit",
+      { id, title: "New", floorPlanId: foreign.plan },
+      { code: "NOT_FOUND", field: "floorPlanId" },
+    ],
+    ["updateUnit", { id, title: "New", lotId: foreign.lot }, { code: "NOT_FOUND", field: "lotId" }],
+    ["updateUnit", { id, title: "New", price: null }, { code: "BAD_USER_INPUT", field: "price" }],
+    [
+      "createUnit",
+      { projectId: world.project.id, title: "New", status: "AVAILABLE" },
+      { code: "BAD_USER_INPUT", field: "price" },
+    ],
+    [
+      "createLot",
+      { projectId: world.project.id, number: "N", status: "AVAILABLE" },
+      { code: "BAD_USER_INPUT", field: "price" },
+    ],
+    ["updateUnit", { id: claimed, price: 7, status: "OFF_MARKET" }, { code: "INVALID_TRANSITION" }],
+    ["deleteUnit", { id: claimed }, { code: "CONFLICT", dependents: { claims: 1 } }],
+    ["deleteLot", { id: land }, { code: "CONFLICT", dependents: { units: 1 } }],
+    ["deleteFloorPlan", { id: plan }, { code: "CONFLICT", dependents: { units: expect.any(Number) } }],
+    [
+      "updateUnit",
+      { id, title: "New", expectedVersion: 99 },
+      { code: "VERSION_MISMATCH", currentVersion: 1 },
+    ],
+  ] as const)
+    expect([field, await refused(field, input)]).toMatchObject([field, expected]);
+  expect(await everything()).toEqual(before);
+});
+
+test("of 20 updates with the same expectedVersion at one moment, one is kept", async () => {
   const id = await unit();
-  const both = await Promise.all(
-    ["One", "Two"].map((title) =>
-      world.owen.ask(`mutation ($input: UpdateUnitInput!) { updateUnit(input: $input) { version } }`, {
-        input: { id, title, expectedVersion: 1 },
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      world.owen.ask(`mutation ($input: UpdateUnitInput!) { updateUnit(input: $input) { title version } }`, {
+        input: { id, title: `Try ${n}`, expectedVersion: 1 },
       }),
     ),
   );
-  const errors = both.flatMap((answer) => answer.errors ?? []);
-  expect(errors.map((e) => e.extensions)).toMatchObject([{ code: "VERSION_MISMATCH", currentVersion: 2 }]);
+  const won = answers.filter((answer) => !answer.errors).map((answer) => answer.data.updateUnit);
+  expect(won).toEqual([await read(id, "title version")]);
+  for (const { errors } of answers.filter((answer) => answer.errors))
+    expect(errors![0]!.extensions).toMatchObject({ code: "VERSION_MISMATCH", currentVersion: 2 });
 });
 
 test("a lot is named after its number, has features, and a home on it", async () => {
@@ -275,6 +335,25 @@ test("filters units by what holds, and floor plans by the range they come in", a
     { query: "zebra", floorPlanIds: [plan], projectId: world.project.slug },
   ])
     expect([filter, await find(filter)]).toEqual([filter, { totalCount: 1, nodes: [{ id }] }]);
+  // Across the portfolio they are found by another way.
+  const byWords = async (query: string, person = world.owen) =>
+    (
+      await person.get(
+        `query ($filter: UnitsFilter) { units(filter: $filter) { id } unitsConnection(filter: $filter) { totalCount nodes { id } } }`,
+        { filter: { query } },
+      )
+    ).unitsConnection;
+  expect(await byWords("süite ZEB")).toEqual({ totalCount: 1, nodes: [{ id }] });
+  expect(await byWords("zebra", world.olga)).toEqual({ totalCount: 0, nodes: [] });
+  await update({ id, building: "100% Tower_B", price: 980000 });
+  for (const words of ["zebra tower", "100%", "r_b"])
+    expect([words, (await byWords(words)).nodes]).toEqual([words, [{ id }]]);
+  for (const words of ["zebra x", "1%0", "tower-b"])
+    expect([words, (await byWords(words)).nodes]).toEqual([words, []]);
+  expect((await byWords(" ")).totalCount).toBeGreaterThan(5);
+  await update({ id, title: "Okapi", price: 990000 });
+  expect((await byWords("zebra")).nodes).toEqual([]);
+  await update({ id, title: "Zebra Suite" });
   const range = await create("createFloorPlan", {
     projectId: world.project.id,
     title: "Range",

@@ -123,10 +123,33 @@ test("public projects are sorted by their distance; by service index where nobod
     (await from(ip, `{ publicProjects(${sort}) { title } }`)).publicProjects.map(
       (project: { title: string }) => project.title,
     );
-  const nowhere = await build("Unplaced", {});
+  await build("Unplaced", {});
   expect(await titles(vancouver)).toEqual(["Kits", "King", "Bay", "Unplaced"]);
   expect((await titles(toronto)).slice(2)).toEqual(["Kits", "Unplaced"]);
   expect(await titles(null)).toEqual(await titles(null, "sort: SERVICE_INDEX"));
-  const mine = await owner.get("{ projects(sort: DISTANCE) { id } }");
-  expect(mine.projects.map((project: { id: string }) => project.id)).toContain(nowhere);
+});
+
+test("projects are sorted by their distance too, private and archived ones among them", async () => {
+  const titles = async (ip: string, list: string) => {
+    const { data, errors } = await owner.ask(
+      `{ ${list} { title } }`,
+      {},
+      { headers: { "x-forwarded-for": ip } },
+    );
+    expect(errors).toBeUndefined();
+    return data.projects.map((project: { title: string }) => project.title);
+  };
+  const address = { locality: "Victoria", administrativeArea: "BC", country: "CA" };
+  await build("Inner Harbour", address, { visibility: "PRIVATE" });
+  const far = await titles(toronto, "projects(sort: DISTANCE)");
+  expect(far.slice(0, 3).sort()).toEqual(["Bay", "Hidden", "King"]);
+  expect(far.slice(3)).toEqual(["Kits", "Inner Harbour", "Unplaced"]);
+  expect(await titles(vancouver, "projects(sort: DISTANCE, first: 2)")).toEqual(["Kits", "Inner Harbour"]);
+  expect(await titles(vancouver, "projects(sort: DISTANCE, first: 2, offset: 1)")).toEqual([
+    "Inner Harbour",
+    far[0],
+  ]);
+  expect(await titles("10.0.0.1", "projects(sort: DISTANCE)")).toEqual(
+    await titles("10.0.0.1", "projects(sort: SERVICE_INDEX)"),
+  );
 });

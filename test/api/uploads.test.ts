@@ -193,6 +193,7 @@ test.each<[string, Buffer | (() => Promise<Buffer>), string]>([
   ],
   ["a program", Buffer.from("\x7fELF\x02\x01\x01\0\0\0", "latin1"), "UNSUPPORTED_FILE"],
   ["a PNG of 30,000 × 30,000 pixels", pixelBomb(30_000), "UNSUPPORTED_FILE"],
+  ["one of 40 KB that says so", pixelBomb(30_000).subarray(0, 40_000), "UNSUPPORTED_FILE"],
   [
     "a PNG that ends in the middle",
     async () => (await picture("png", 900, 900)).subarray(0, -300),

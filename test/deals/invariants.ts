@@ -67,7 +67,7 @@ const checks: Record<string, string> = {
     where u.status = 'AVAILABLE' and u.price <> c.unit_price and not exists (select from app_public.events e
       where e.subject_id = u.id and e.changes ? 'price' and e.occurred_at >= c.released_at)`,
   "a lead is reserved while a reservation of it is active": `
-    select l.id, l.status from app_public.leads l where l.status in ('NEW', 'CONTACTED', 'COLD', 'LOST', 'UNQUALIFIED', 'CONVERTED')
+    select l.id, l.status from app_public.leads l where l.status in ('LOST', 'UNQUALIFIED')
       and exists (select from app_public.reservations r where r.lead_id = l.id and r.status in ('PENDING', 'CONFIRMED'))`,
   "a converted lead has a buyer": `
     select l.id from app_public.leads l where l.status = 'CONVERTED' and not exists (select from app_public.buyers b where b.lead_id = l.id)`,

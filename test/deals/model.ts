@@ -46,10 +46,10 @@ const send = (person: Person, field: string, input: Record<string, unknown>): Pr
   );
 
 const update =
-  (table: string, field: string, inputs: (move: Move) => Record<string, unknown>): Play =>
+  (table: string, field: string, inputs: (move: Move, deals: Deals) => Record<string, unknown>): Play =>
   async (deals, move, person) => {
     const id = pick(await ids(deals, table), move.a);
-    return id && send(person, field, { id, ...inputs(move) });
+    return id && send(person, field, { id, ...inputs(move, deals) });
   };
 
 /** Reasons and dates that some statuses want. */
@@ -64,8 +64,8 @@ const plays: [weight: number, play: Play][] = [
     6,
     (deals, { a, b }, person) =>
       send(person, "createReservation", {
-        ...(b % 4 === 0 ? { lotId: pick(deals.lots, a) } : { unitId: pick(deals.units, a) }),
-        leadId: pick(deals.leads, b),
+        ...(b % 4 === 0 ? { lotId: pick(deals.stock.lots, a) } : { unitId: pick(deals.stock.units, a) }),
+        leadId: pick(deals.stock.leads, b),
         acceptedTerms: true,
         ...(b % 3 === 0 && { expiration: 1 }),
       }),
@@ -83,8 +83,8 @@ const plays: [weight: number, play: Play][] = [
     async (deals, { a, b }, person) => {
       const reservation = pick(await ids(deals, "reservations", "unit_id is not null"), a);
       return send(person, "createNegotiation", {
-        unitId: pick(deals.units, a),
-        leadId: pick(deals.leads, b),
+        unitId: pick(deals.stock.units, a),
+        leadId: pick(deals.stock.leads, b),
         ...(reservation && b % 2 && { reservationId: reservation }),
       });
     },
@@ -123,10 +123,10 @@ const plays: [weight: number, play: Play][] = [
   [
     4,
     async (deals, { a, b }, person) => {
-      const leadId = pick(deals.leads, a)!;
+      const leadId = pick(deals.stock.leads, a)!;
       return send(person, "convertLead", {
         leadId,
-        ...(b % 2 && { unitId: pick(deals.units, b) }),
+        ...(b % 2 && { unitId: pick(deals.stock.units, b) }),
         ...(b % 3 === 0 && { price: `${300_000 + b}.10` }),
       });
     },
@@ -138,14 +138,15 @@ const plays: [weight: number, play: Play][] = [
         projectId: deals.project.id,
         legalName: "Pat Purchaser",
         price: `${amount}`,
-        ...(b % 2 && { unitId: pick(deals.units, a) }),
-        ...(b % 3 === 0 && { leadId: pick(deals.leads, b) }),
+        ...(b % 2 && { unitId: pick(deals.stock.units, a) }),
+        ...(b % 3 === 0 && { leadId: pick(deals.stock.leads, b) }),
       }),
   ],
   [
     6,
-    update("buyers", "updateBuyer", ({ b }) =>
-      withReason(
+    update("buyers", "updateBuyer", ({ b }, { falloutReason }) => ({
+      falloutReasonId: falloutReason,
+      ...withReason(
         choose(
           [
             "OUT_FOR_SIGNATURE",
@@ -160,13 +161,13 @@ const plays: [weight: number, play: Play][] = [
           b,
         ),
       ),
-    ),
+    })),
   ],
   [
     2,
     async (deals, { a, b }, person) =>
       send(person, "updateUnit", {
-        id: pick(deals.units, a),
+        id: pick(deals.stock.units, a),
         ...(b % 2
           ? { status: choose(["AVAILABLE", "OFF_MARKET", "UNRELEASED", "SOLD", "HELD"], b) }
           : { price: `${400_000 + b}` }),
@@ -176,13 +177,13 @@ const plays: [weight: number, play: Play][] = [
     2,
     async (deals, { a, b }, person) =>
       send(person, "updateLead", {
-        id: pick(deals.leads, a),
+        id: pick(deals.stock.leads, a),
         ...choose(
           [
             { status: "HOT" },
             { status: "LOST", falloutReasonId: deals.falloutReason },
             { status: "WARM" },
-            { assigneeId: choose([deals.sam, deals.max, deals.ada], b).id },
+            { assigneeId: choose([deals.mia, deals.max, deals.ada], b).id },
           ],
           b,
         ),
@@ -195,10 +196,10 @@ const plays: [weight: number, play: Play][] = [
       const unitId = buyerId
         ? (await deals.owner.query("select unit_id from app_public.buyers where id = $1", [buyerId])).rows[0]
             .unit_id
-        : pick(deals.units, a);
+        : pick(deals.stock.units, a);
       return send(person, "createPersonalization", {
         unitId,
-        ...(buyerId ? { buyerId } : { leadId: pick(deals.leads, b) }),
+        ...(buyerId ? { buyerId } : { leadId: pick(deals.stock.leads, b) }),
         selections: deals.options
           .slice(b % 2, 1 + (b % 3))
           .map((optionId) => ({ optionId, quantity: `${1 + (b % 4)}.5` })),
@@ -237,7 +238,7 @@ const wheel = plays.flatMap(([weight, play]) => Array.from({ length: weight }, (
 
 /** Does what the move says; gives the code of the refusal, or OK, or nothing where there was nothing to do it to. */
 export async function play(deals: Deals, move: Move): Promise<string | undefined> {
-  const person = choose(deals.players, move.who);
+  const person = choose([choose(deals.players, move.who)].flat(), move.a);
   const answer = await choose(wheel, move.what)(deals, move, person);
   return answer ? (answer.errors?.[0]?.extensions.code ?? "OK") : undefined;
 }

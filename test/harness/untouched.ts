@@ -12,6 +12,9 @@ const tables = [
   "leads",
   "lead_notes",
   "agents",
+  "lots",
+  "units",
+  "reservations",
   "events",
 ];
 

@@ -1,7 +1,7 @@
 /** Claims on units and lots: one at a time, whoever asks at the same moment, also when the last one is merely over. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { Client } from "pg";
+import { Pool } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, refusal, type People } from "../harness/people.ts";
 
@@ -71,35 +71,67 @@ const look = async (table: "units" | "lots", id: string) =>
 const byHand = (table: "units" | "lots", input: Record<string, unknown>) =>
   people.as(owen, `select (app_hidden.update_record(null::app_public.${table}, $1)).status`, [input]);
 
-test("of 100 who take a unit over connections of their own at one moment, exactly one gets it", async () => {
-  const home = await unit(await lot());
-  const clients = Array.from({ length: 100 }, () => new Client({ connectionString: database.ownerUrl }));
-  // The test cluster takes fewer connections than there are takers, so that they come in waves of 25.
-  const outcomes: string[] = [];
-  for (let wave = 0; wave < clients.length; wave += 25) {
-    const some = clients.slice(wave, wave + 25);
-    await Promise.all(some.map((client) => client.connect()));
-    outcomes.push(
-      ...(await Promise.all(
-        some.map((client) =>
-          client
-            .query(
-              "select app_private.take_claim($1, null, 'RESERVATION', 'reservation', $2, now() + '1 hour')",
-              [home, randomUUID()],
-            )
-            .then(
-              () => "taken",
-              (error) => JSON.parse(error.detail).code as string,
-            ),
-        ),
-      )),
+/** What becomes of claims that are all asked for at the same moment, over as many connections as the cluster has to give. */
+async function rush(wishes: Wish[]): Promise<Record<string, number>> {
+  const pool = new Pool({ connectionString: database.ownerUrl, max: 25 });
+  const outcomes: Record<string, number> = {};
+  const count = (outcome: string) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
+  try {
+    await Promise.all(
+      wishes.map((wish) =>
+        pool
+          .query(
+            "select app_private.take_claim($1, $2, 'RESERVATION', 'reservation', $3, now() + '1 hour')",
+            [wish.unit ?? null, wish.lot ?? null, randomUUID()],
+          )
+          // A refusal of the service is coded; anything else, such as a deadlock, shows as its SQLSTATE.
+          .then(
+            () => count("taken"),
+            (error) => count(error.code === "PLAT0" ? JSON.parse(error.detail).code : error.code),
+          ),
+      ),
     );
-    await Promise.all(some.map((client) => client.end()));
+  } finally {
+    await pool.end();
   }
-  expect(outcomes.filter((o) => o === "taken")).toHaveLength(1);
-  expect(outcomes.filter((o) => o === "INVENTORY_UNAVAILABLE")).toHaveLength(99);
-  const { rows } = await people.owner.query("select from app_hidden.claims where unit_id = $1", [home]);
-  expect(rows).toHaveLength(1);
+  return outcomes;
+}
+const activeClaims = async (ids: string[]) =>
+  (
+    await people.owner.query(
+      "select from app_hidden.claims where (unit_id = any ($1) or lot_id = any ($1)) and released_at is null",
+      [ids],
+    )
+  ).rowCount;
+
+test("of 1,000 who take a unit at one moment, exactly one gets it", async () => {
+  const home = await unit(await lot());
+  expect(await rush(Array.from({ length: 1000 }, () => ({ unit: home })))).toEqual({
+    taken: 1,
+    INVENTORY_UNAVAILABLE: 999,
+  });
+  expect(await activeClaims([home])).toBe(1);
+  expect(await look("units", home)).toEqual({ status: "RESERVED", price: 400_000 });
+});
+
+test("of 300 who take a lot, or one of the two units on it, whose claim is over, exactly one gets it", async () => {
+  const land = await lot();
+  const [left, right] = [await unit(land), await unit(land)];
+  await take({ unit: left, expires: "-1 second" });
+  const wishes = Array.from(
+    { length: 300 },
+    (_, i) => [{ unit: left }, { lot: land }, { unit: right }][i % 3]!,
+  );
+  // Meanwhile their team changes them: whoever waits for a lock waits in one order.
+  const changes = (async () => {
+    for (let n = 1; n <= 10; n += 1) {
+      await byHand("units", { id: left, price: 400_000 + n });
+      await byHand("lots", { id: land, phase: `Phase ${n}` });
+    }
+  })();
+  expect(await rush(wishes)).toEqual({ taken: 1, INVENTORY_UNAVAILABLE: 299 });
+  await changes;
+  expect(await activeClaims([left, right, land])).toBe(1);
 });
 
 test("the table itself takes no second active claim", async () => {

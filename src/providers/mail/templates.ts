@@ -46,6 +46,31 @@ export function organizationInvite(values: {
   });
 }
 
+/** The invitation of a buyer to follow their purchase. */
+export function buyerInvite(values: {
+  project: string;
+  organization: string;
+  invitedBy: string | null;
+  message: string | null;
+  token: string;
+  link: string;
+  expiresAt: Date;
+}): Rendered {
+  const { project, organization, invitedBy, message, token, link, expiresAt } = values;
+  return render({
+    subject: `Your home in ${project}`,
+    blocks: [
+      `${invitedBy ?? organization} invites you to follow the purchase of your home in ${project} online.`,
+      ...(message ? [{ quote: message }] : []),
+      { link, label: "See your purchase" },
+      "Sign in with the account of this e-mail address, or create one first. A program accepts with acceptBuyerInvite and this token:",
+      { code: token },
+      `The invitation works once, until ${when(expiresAt)}.`,
+    ],
+    footer: `You get this mail because ${organization} entered this e-mail address with a purchase. If you do not know them, ignore it.`,
+  });
+}
+
 export interface VisitorMessage {
   name: string;
   email: string;

@@ -1,0 +1,16 @@
+--! Previous: sha1:645a7a5d92073ec57a118e67922b1e4be741baac
+--! Hash: sha1:d4b6bd67577765784d3c46a338a6d370a42ea67a
+--! Message: profiles
+
+-- What people show of themselves, and what an invitation leads to.
+
+alter table app_public.users add column avatar_url app_public.url;
+grant update (avatar_url) on app_public.users to plat_user;
+comment on column app_public.users.avatar_url is 'Address of a picture of the user, wherever they keep it.';
+
+create function app_public.organization_invites_projects(i app_public.organization_invites) returns setof app_public.projects
+language sql stable rows 10 as $$
+  select p.* from app_public.projects p where p.organization_id = i.organization_id and p.archived_at is null order by p.updated_at desc, p.id desc
+$$;
+grant execute on function app_public.organization_invites_projects to plat_user, plat_anonymous;
+comment on function app_public.organization_invites_projects is E'@ordered\n\nThe projects that the invited will see, those changed last first.';

@@ -1,0 +1,259 @@
+/** What calls and appointments do to their lead, and who gets a new one. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Person } from "../harness/api.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn, type Create } from "../harness/records.ts";
+import { join } from "../harness/world.ts";
+
+let world: Portfolio;
+let owen: Person;
+let create: Create;
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  owen = world.owen;
+  create = createIn(owen);
+});
+afterAll(() => world.stop());
+
+const look = async (id: string) =>
+  (
+    await owen.get(
+      `query ($id: ID!) { lead(id: $id) { status firstResponseAt lastInteractionAt doNotContact version assignee { id } } }`,
+      { id },
+    )
+  ).lead;
+let names = 0;
+const newLead = async (input: Record<string, unknown> = {}, person = owen) =>
+  (await createLead(person, { projectId: world.project.id, name: `Lead ${++names}`, ...input })).id;
+const change = (field: string, input: Record<string, unknown>) => {
+  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
+  return owen.get(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+};
+
+const meeting = { type: "SALES_MEETING", startsAt: "2031-01-01T10:00:00Z", endsAt: "2031-01-01T11:00:00Z" };
+
+describe("the first contact", () => {
+  test.each<[string, string, Record<string, unknown>, boolean, boolean]>([
+    // is it a response, is it an interaction
+    ["an outbound call", "createPhoneCall", { direction: "OUTBOUND" }, true, true],
+    [
+      "an outbound call that nobody answered",
+      "createPhoneCall",
+      { direction: "OUTBOUND", status: "NO_ANSWER" },
+      true,
+      true,
+    ],
+    [
+      "an outbound call that was only queued",
+      "createPhoneCall",
+      { direction: "OUTBOUND", status: "QUEUED" },
+      false,
+      false,
+    ],
+    [
+      "an outbound call that failed",
+      "createPhoneCall",
+      { direction: "OUTBOUND", status: "FAILED" },
+      false,
+      false,
+    ],
+    ["an inbound call", "createPhoneCall", { direction: "INBOUND" }, false, true],
+    ["an appointment", "createAppointment", meeting, true, true],
+    [
+      "an appointment that was asked for",
+      "createAppointment",
+      { ...meeting, status: "REQUESTED" },
+      false,
+      true,
+    ],
+    ["a note", "createLeadNote", { text: "Hm." }, false, false],
+  ])("%s", async (_title, field, input, isResponse, isInteraction) => {
+    const leadId = await newLead();
+    await create(field, { leadId, ...input });
+    const lead = await look(leadId);
+    expect([lead.status, lead.firstResponseAt !== null, lead.lastInteractionAt !== null]).toEqual([
+      isResponse ? "CONTACTED" : "NEW",
+      isResponse,
+      isInteraction,
+    ]);
+    const { rows } = await world.owner.query(
+      "select changes -> 'status' as change from app_public.events where subject_id = $1 and changes ? 'status'",
+      [leadId],
+    );
+    expect(rows).toEqual(isResponse ? [{ change: ["NEW", "CONTACTED"] }] : []);
+  });
+
+  test("leaves a lead that is warm as it is, but for when it was", async () => {
+    const leadId = await newLead({ status: "WARM", registeredAt: "2026-01-01T00:00:00Z" });
+    await create("createPhoneCall", { leadId, direction: "OUTBOUND", startedAt: "2026-01-02T00:00:00Z" });
+    await create("createPhoneCall", { leadId, direction: "OUTBOUND", startedAt: "2026-01-03T00:00:00Z" });
+    const lead = await look(leadId);
+    expect([lead.status, new Date(lead.firstResponseAt), new Date(lead.lastInteractionAt)]).toEqual([
+      "WARM",
+      new Date("2026-01-02T00:00:00Z"),
+      new Date("2026-01-03T00:00:00Z"),
+    ]);
+  });
+
+  test("comes when a queued call is made, and when a request is agreed to", async () => {
+    const [called, asked] = [await newLead(), await newLead()];
+    const call = await create("createPhoneCall", { leadId: called, direction: "OUTBOUND", status: "QUEUED" });
+    const request = await create("createAppointment", { leadId: asked, ...meeting, status: "REQUESTED" });
+    await change("updatePhoneCall", { id: call, status: "IN_PROGRESS" });
+    await change("updateAppointment", { id: request, status: "SCHEDULED" });
+    expect([(await look(called)).status, (await look(asked)).status]).toEqual(["CONTACTED", "CONTACTED"]);
+  });
+
+  test("is what comes back when a reservation of a lead that was NEW ends", async () => {
+    const leadId = await newLead();
+    await world.owner.query(
+      `begin; set local session_replication_role = replica;
+       update app_public.leads set status = 'RESERVED', status_before_deal = 'NEW' where id = '${leadId}'; commit`,
+    );
+    await create("createPhoneCall", { leadId, direction: "OUTBOUND" });
+    await world.owner.query("select app_private.follow_deals($1)", [leadId]);
+    expect((await look(leadId)).status).toBe("CONTACTED");
+  });
+
+  test("made by 20 calls at once is one step", async () => {
+    const leadId = await newLead();
+    await Promise.all(
+      Array.from({ length: 20 }, () => create("createPhoneCall", { leadId, direction: "OUTBOUND" })),
+    );
+    const { rows } = await world.owner.query(
+      "select from app_public.events where subject_id = $1 and changes ? 'status'",
+      [leadId],
+    );
+    expect(rows).toHaveLength(1);
+  });
+});
+
+describe("the last interaction", () => {
+  test("never goes back, nor ahead of now", async () => {
+    const leadId = await newLead();
+    const when = async () => new Date((await look(leadId)).lastInteractionAt).toISOString();
+    const call = (startedAt: string) =>
+      create("createPhoneCall", { leadId, direction: "INBOUND", startedAt });
+    await call("2026-02-02T10:00:00Z");
+    expect(await when()).toBe("2026-02-02T10:00:00.000Z");
+    await call("2026-01-01T10:00:00Z");
+    expect(await when()).toBe("2026-02-02T10:00:00.000Z");
+    await create("createAppointment", { leadId, ...meeting });
+    expect(new Date(await when()).getTime()).toBeLessThanOrEqual(Date.now() + 5000);
+  });
+
+  test("of a buyer is that of the lead that the buyer was", async () => {
+    const leadId = await newLead();
+    const buyerId = await createBuyer(world, world.project, { lead_id: leadId });
+    await create("createPhoneCall", { buyerId, direction: "INBOUND", startedAt: "2026-02-02T10:00:00Z" });
+    expect((await look(leadId)).lastInteractionAt).toMatch(/^2026-02-02T10:00:00/);
+    const alone = await createBuyer(world, world.project);
+    await create("createPhoneCall", { buyerId: alone, direction: "INBOUND" });
+  });
+});
+
+test("DO_NOT_CALL marks the lead, also of a buyer and afterwards", async () => {
+  const [leadId, other] = [await newLead(), await newLead()];
+  await create("createPhoneCall", { leadId, direction: "OUTBOUND", outcome: "DO_NOT_CALL" });
+  const buyerId = await createBuyer(world, world.project, { lead_id: other });
+  const call = await create("createPhoneCall", { buyerId, direction: "OUTBOUND" });
+  expect((await look(other)).doNotContact).toBe(false);
+  await change("updatePhoneCall", { id: call, outcome: "DO_NOT_CALL" });
+  expect([(await look(leadId)).doNotContact, (await look(other)).doNotContact]).toEqual([true, true]);
+});
+
+describe("a new lead", () => {
+  const assignees = async (projectId: string) => {
+    const { rows } = await world.owner.query<{ assignee: string | null; amount: number }>(
+      "select assignee_id as assignee, count(*)::int as amount from app_public.leads where project_id = $1 group by 1 order by 1",
+      [projectId],
+    );
+    return Object.fromEntries(rows.map(({ assignee, amount }) => [assignee, amount]));
+  };
+  const inMode = (title: string, leadAssignment: string) =>
+    createProject(owen, { organizationId: world.harbour.id, title, leadAssignment, visibility: "PUBLIC" });
+
+  test("goes to the members in turn, also when 50 come at once", async () => {
+    const third = await world.signUp("Theo Third");
+    await join(world, world.harbour.id, third, "MEMBER");
+    const project = await inMode("Round Robin", "ROUND_ROBIN");
+    await Promise.all(Array.from({ length: 50 }, () => newLead({ projectId: project.id })));
+    const shares = await assignees(project.id);
+    expect(Object.keys(shares).sort()).toEqual([world.max.id, world.mia.id, third.id].sort());
+    expect(Object.values(shares).sort()).toEqual([16, 17, 17]);
+    // Whoever leaves is out, and what is named or found already takes no turn.
+    await world.owner.query("delete from app_public.organization_user_connections where user_id = $1", [
+      third.id,
+    ]);
+    const next = async () => (await look(await newLead({ projectId: project.id }))).assignee.id;
+    const named = await newLead({ projectId: project.id, assigneeId: world.ada.id });
+    expect((await look(named)).assignee.id).toBe(world.ada.id);
+    const turns = [await next(), await next(), await next(), await next()];
+    expect([...turns].sort()).toEqual([world.max.id, world.max.id, world.mia.id, world.mia.id].sort());
+    expect(turns[0]).not.toBe(turns[1]);
+  });
+
+  test("from the contact form takes its turn too", async () => {
+    const project = await inMode("Robin Form", "ROUND_ROBIN");
+    const form = (email: string) =>
+      world.anonymous.get(
+        `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { id } }`,
+        { input: { projectId: project.id, name: "Fay Form", email } },
+      );
+    for (const email of ["one@example.com", "two@example.com", "one@example.com"]) await form(email);
+    expect(Object.values(await assignees(project.id))).toEqual([1, 1]);
+  });
+
+  test("of an organization without a MEMBER goes to its owners and admins", async () => {
+    const { createOrganization: solo } = await world.olga.get(
+      `mutation { createOrganization(input: { name: "Solo Sales" }) { id } }`,
+    );
+    const project = await createProject(world.olga, {
+      organizationId: solo.id,
+      title: "Solo",
+      leadAssignment: "ROUND_ROBIN",
+    });
+    await newLead({ projectId: project.id }, world.olga);
+    expect(await assignees(project.id)).toEqual({ [world.olga.id!]: 1 });
+  });
+
+  test.each(["MANUAL", "PRIVATE"])("of a project in the mode %s waits for somebody", async (mode) => {
+    const project = await inMode(`Mode ${mode}`, mode);
+    const leadId = await newLead({ projectId: project.id });
+    expect((await look(leadId)).assignee).toBeNull();
+    const seen = async (person: Person) =>
+      (await person.get("query ($id: ID!) { lead(id: $id) { id } }", { id: leadId })).lead !== null;
+    expect(await seen(world.max)).toBe(mode === "MANUAL");
+    await change("updateLead", { id: leadId, assigneeId: world.max.id });
+    expect([await seen(world.max), await seen(world.mia)]).toEqual([true, mode === "MANUAL"]);
+  });
+
+  test("that is handed over takes what hangs on it along, and says so", async () => {
+    const leadId = await newLead({ projectId: world.quiet.id, assigneeId: world.max.id });
+    const id = await create("createAppointment", { leadId, ...meeting });
+    const seen = async (person: Person) =>
+      await person.get("query ($id: ID!) { appointment(id: $id) { version } appointments { id } }", { id });
+    expect((await seen(world.max)).appointments).toContainEqual({ id });
+    expect(await seen(world.mia)).toMatchObject({ appointment: null });
+    await change("updateLead", { id: leadId, assigneeId: world.mia.id });
+    expect((await seen(world.mia)).appointments).toContainEqual({ id });
+    expect(await seen(world.mia)).toMatchObject({ appointment: { version: 1 } });
+    expect(await seen(world.max)).toMatchObject({ appointment: null });
+    const { rows } = await world.owner.query(
+      "select name, changes from app_public.events where subject_id = any ($1) and name not like '%.created' order by id",
+      [[leadId, id]],
+    );
+    expect(rows.map((row) => row.name)).toEqual(["lead.status_changed", "lead.assigned"]);
+    expect(rows[1].changes).toEqual({ assigneeId: [world.max.id, world.mia.id] });
+  });
+
+  test("is not given away by who sees own leads only", async () => {
+    const answer = await world.max.refused(
+      `mutation ($id: ID!, $to: ID!) { updateLead(input: { id: $id, assigneeId: $to }) { id } }`,
+      { id: world.leads.maxs.id, to: world.mia.id },
+    );
+    expect(answer.code).toBe("FORBIDDEN");
+  });
+});

@@ -1,0 +1,816 @@
+/** Reservations: what creating, confirming, extending, cancelling and refunding one does, and what ends by itself. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Person } from "../harness/api.ts";
+import { passTime } from "../harness/clock.ts";
+import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn, type Create } from "../harness/records.ts";
+import { untouched } from "../harness/untouched.ts";
+
+let world: Portfolio;
+let owen: Person;
+let create: Create;
+/** A private project with fees, and another of the same organization. */
+let project: { id: string };
+let other: { id: string };
+let serial = 0;
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  owen = world.owen;
+  create = createIn(owen);
+  project = await createProject(owen, {
+    organizationId: world.harbour.id,
+    title: "Reserve Row",
+    reservationFee: 500,
+    cancellationFee: "250.00",
+    reservationExpiration: 72,
+  });
+  other = await createProject(owen, { organizationId: world.harbour.id, title: "Other Oaks" });
+});
+afterAll(() => world.stop());
+
+const unit = (input: Record<string, unknown> = {}) =>
+  create("createUnit", {
+    projectId: project.id,
+    title: `Home ${++serial}`,
+    status: "AVAILABLE",
+    price: 400_000,
+    sqft: 1000,
+    ...input,
+  });
+const lot = (input: Record<string, unknown> = {}) =>
+  create("createLot", {
+    projectId: project.id,
+    number: `L${++serial}`,
+    status: "AVAILABLE",
+    price: 90_000,
+    ...input,
+  });
+const lead = async (input: Record<string, unknown> = {}) =>
+  (await createLead(owen, { projectId: project.id, name: `Lena ${++serial}`, ...input })).id;
+
+const fields = `id number status statusChangedAt price listPriceSnapshot premiumSnapshot currency totalContractPrice ppsf fee
+  cancellationFee expiration expiresAt extendedCount acceptedTerms acceptedTermsAt executedAt cancelledAt cancellationReason
+  refundedAt notes version unit { id status price } lot { id status price } lead { id status } user { id } assignee { id }
+  buyer { id } project { id } falloutReason { id } allowedTransitions { to allowed blockedBy } insertedAt`;
+const creation = `mutation ($input: CreateReservationInput!) { createReservation(input: $input) { ${fields} } }`;
+const change = `mutation ($input: UpdateReservationInput!) { updateReservation(input: $input) { ${fields} } }`;
+const reserve = async (input: Record<string, unknown>, person = owen) =>
+  (await person.get(creation, { input: { acceptedTerms: true, ...input } })).createReservation;
+const update = async (input: Record<string, unknown>, person = owen) =>
+  (await person.get(change, { input })).updateReservation;
+const refuseReserve = (input: Record<string, unknown>, person = owen) =>
+  untouched(world, () => person.refused(creation, { input: { acceptedTerms: true, ...input } }));
+const refuseUpdate = (input: Record<string, unknown>, person = owen) =>
+  untouched(world, () => person.refused(change, { input }));
+const read = async (id: string, person = owen) =>
+  (await person.get(`query ($id: ID!) { reservation(id: $id) { ${fields} } }`, { id })).reservation;
+const unitNow = async (id: string) =>
+  (
+    await owen.get(
+      `query ($id: ID!) { unit(id: $id) { status price activeReservation { id } reservations { id } } }`,
+      { id },
+    )
+  ).unit;
+const leadStatus = async (id: string) =>
+  (await owen.get(`query ($id: ID!) { lead(id: $id) { status } }`, { id })).lead.status;
+const eventNames = async (id: string) =>
+  (
+    await world.owner.query<{ name: string }>(
+      "select name from app_public.events where subject_id = $1 order by id",
+      [id],
+    )
+  ).rows.map(({ name }) => name);
+/** Gives a reservation a status that only the service gives. */
+const byService = async (id: string, status: string) => {
+  const purchased = status === "CONVERTED" ? await purchase(null) : null;
+  const client = await world.owner.connect();
+  try {
+    await client.query("begin; select set_config('plat.service', 'on', true)");
+    await client.query(`update app_public.reservations set status = $2, purchase_id = $3 where id = $1`, [
+      id,
+      status,
+      purchased,
+    ]);
+    await client.query("commit");
+  } finally {
+    client.release();
+  }
+};
+/** A purchase in the project, of the user where one is named. */
+const purchase = async (user: string | null, status = "DRAFT", assignee: string | null = null) =>
+  (
+    await world.owner.query<{ id: string }>(
+      `insert into app_public.buyers (project_id, organization_id, user_id, first_name, price, status, assignee_id)
+       values ($1, $2, $3, 'Bea', 1, $4, $5) returning id`,
+      [project.id, world.harbour.id, user, status, assignee],
+    )
+  ).rows[0]!.id;
+
+describe("creating one", () => {
+  test("claims the unit, keeps what is listed, copies what the project says, and charges nobody", async () => {
+    const home = await unit({ price: "415000.50", sqft: 830 });
+    const lena = await lead({ assigneeId: world.max.id });
+    const reservation = await reserve({
+      unitId: home,
+      leadId: lena,
+      buyerLegalName: " Lena L. Long ",
+      notes: "likes the view",
+      occupancyType: "PRIMARY_RESIDENCE",
+      financingType: "CASH",
+      transactionId: "tx 1",
+    });
+    expect(reservation).toMatchObject({
+      status: "PENDING",
+      price: "415000.50",
+      listPriceSnapshot: "415000.50",
+      premiumSnapshot: null,
+      currency: "CAD",
+      totalContractPrice: "415000.50",
+      ppsf: "500.00",
+      fee: "500.00",
+      cancellationFee: "250.00",
+      expiration: 72,
+      extendedCount: 0,
+      acceptedTerms: true,
+      executedAt: null,
+      notes: "likes the view",
+      version: 1,
+      unit: { id: home, status: "RESERVED" },
+      lot: null,
+      lead: { id: lena, status: "RESERVED" },
+      user: { id: owen.id },
+      assignee: { id: world.max.id },
+      buyer: null,
+      project: { id: project.id },
+      allowedTransitions: [
+        { to: "CANCELLED", allowed: false, blockedBy: ["cancellationReason"] },
+        { to: "CONFIRMED", allowed: true, blockedBy: [] },
+        { to: "REFUNDED", allowed: true, blockedBy: [] },
+      ],
+    });
+    expect(reservation.acceptedTermsAt).toBe(reservation.insertedAt);
+    expect(Date.parse(reservation.expiresAt) - Date.parse(reservation.insertedAt)).toBe(72 * 3_600_000);
+    expect(await unitNow(home)).toEqual({
+      status: "RESERVED",
+      price: "415000.50",
+      activeReservation: { id: reservation.id },
+      reservations: [{ id: reservation.id }],
+    });
+    expect(await eventNames(reservation.id)).toEqual(["reservation.created"]);
+    const { rows } = await world.owner.query(
+      "select kind, subject_type, unit_price::text, expires_at = (select expires_at from app_public.reservations where id = $1) as same from app_hidden.claims where subject_id = $1",
+      [reservation.id],
+    );
+    expect(rows).toEqual([
+      { kind: "RESERVATION", subject_type: "reservation", unit_price: "415000.50", same: true },
+    ]);
+  });
+
+  test("takes hours of its own, CONFIRMED, and the premium of the lot; a lot alone as well", async () => {
+    const land = await lot({ premium: "12000", areaSqft: 4500 });
+    const home = await unit({ lotId: land });
+    expect(await reserve({ unitId: home, expiration: 1, status: "CONFIRMED" })).toMatchObject({
+      status: "CONFIRMED",
+      expiration: 1,
+      price: "400000.00",
+      premiumSnapshot: "12000.00",
+      lead: null,
+      assignee: { id: owen.id },
+      executedAt: expect.any(String),
+    });
+    const meadow = await lot({ areaSqft: 4500 });
+    expect(await reserve({ lotId: meadow })).toMatchObject({
+      lot: { id: meadow, status: "RESERVED" },
+      unit: null,
+      price: "90000.00",
+      ppsf: "20.00",
+    });
+  });
+
+  test("numbers them per project without a gap, also when some fail and all come at once", async () => {
+    const place = await createProject(owen, { organizationId: world.harbour.id, title: "Numbered Nook" });
+    const homes = await Promise.all(Array.from({ length: 12 }, () => unit({ projectId: place.id })));
+    const answers = await Promise.all(
+      [...homes, ...homes.slice(0, 6)].map((unitId) =>
+        owen.ask(creation, { input: { unitId, acceptedTerms: true } }),
+      ),
+    );
+    const numbers = answers.flatMap(({ data }) =>
+      data.createReservation ? [data.createReservation.number] : [],
+    );
+    expect(numbers.sort()).toEqual(
+      Array.from({ length: 12 }, (_, i) => `R-${String(i + 1).padStart(6, "0")}`),
+    );
+    expect(answers.filter(({ errors }) => errors).map(({ errors }) => errors![0]!.extensions.code)).toEqual(
+      Array(6).fill("INVENTORY_UNAVAILABLE"),
+    );
+    await world.owner.query(
+      "update app_private.reservation_counters set last_number = 999999 where project_id = $1",
+      [place.id],
+    );
+    expect((await reserve({ unitId: await unit({ projectId: place.id }) })).number).toBe("R-1000000");
+  });
+
+  test("has its effect once under an idempotency key", async () => {
+    const input = { unitId: await unit(), acceptedTerms: true, idempotencyKey: "once only" };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => owen.get(creation, { input })));
+    expect(new Set(answers.map((answer) => answer.createReservation.id)).size).toBe(1);
+    expect(await eventNames(answers[0].createReservation.id)).toEqual(["reservation.created"]);
+  });
+
+  test("of 100 at once one gets the unit", async () => {
+    const home = await unit();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => owen.ask(creation, { input: { unitId: home, acceptedTerms: true } })),
+    );
+    expect(answers.filter(({ errors }) => !errors)).toHaveLength(1);
+    const refusals = answers.flatMap(({ errors }) => errors ?? []);
+    expect(new Set(refusals.map(({ extensions }) => extensions.code))).toEqual(
+      new Set(["INVENTORY_UNAVAILABLE"]),
+    );
+    const winner = answers.find(({ errors }) => !errors)!.data.createReservation;
+    expect(refusals[0]!.extensions.claimedUntil.slice(0, 19)).toBe(winner.expiresAt.slice(0, 19));
+    expect((await unitNow(home)).reservations).toHaveLength(1);
+  });
+
+  describe("is refused", () => {
+    test.each<[string, () => Promise<Record<string, unknown>>, Record<string, unknown>]>([
+      ["without unit and lot", async () => ({}), { code: "BAD_USER_INPUT", field: "unitId" }],
+      [
+        "with both",
+        async () => ({ unitId: await unit(), lotId: await lot() }),
+        { code: "BAD_USER_INPUT", field: "unitId" },
+      ],
+      [
+        "without consent",
+        async () => ({ unitId: await unit(), acceptedTerms: false }),
+        { code: "BAD_USER_INPUT", field: "acceptedTerms" },
+      ],
+      [
+        "for a lead of another project",
+        async () => ({
+          unitId: await unit(),
+          leadId: (await createLead(owen, { projectId: other.id, name: "X" })).id,
+        }),
+        { code: "NOT_FOUND", field: "leadId" },
+      ],
+      [
+        "for a lead of another organization",
+        async () => ({ unitId: await unit(), leadId: world.leads.foreign.id }),
+        { code: "NOT_FOUND", field: "leadId" },
+      ],
+      [
+        "for a unit that is not there",
+        async () => ({ unitId: "00000000-0000-7000-8000-000000000000" }),
+        { code: "NOT_FOUND", field: "unitId" },
+      ],
+      ["for no id", async () => ({ unitId: "42" }), { code: "BAD_USER_INPUT", field: "unitId" }],
+      [
+        "for 0 hours",
+        async () => ({ unitId: await unit(), expiration: 0 }),
+        { code: "BAD_USER_INPUT", field: "expiration" },
+      ],
+      [
+        "for more than a year",
+        async () => ({ unitId: await unit(), expiration: 8761 }),
+        { code: "BAD_USER_INPUT", field: "expiration" },
+      ],
+      [
+        "of what is not for sale",
+        async () => ({ unitId: await unit({ status: "OFF_MARKET" }) }),
+        { code: "INVENTORY_UNAVAILABLE", field: "unitId" },
+      ],
+      [
+        "of what is claimed",
+        async () => ({ unitId: (await reserve({ unitId: await unit() })).unit.id }),
+        { code: "INVENTORY_UNAVAILABLE", claimedUntil: expect.stringMatching(/Z$/) },
+      ],
+      [
+        "as EXPIRED",
+        async () => ({ unitId: await unit(), status: "EXPIRED" }),
+        { code: "INVALID_TRANSITION", to: "EXPIRED", allowedTransitions: ["CONFIRMED", "PENDING"] },
+      ],
+      [
+        "for a lead that is lost",
+        async () => ({
+          unitId: await unit(),
+          leadId: await lead().then(async (id) => {
+            await owen.get(`mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }`, {
+              input: { id, status: "UNQUALIFIED" },
+            });
+            return id;
+          }),
+        }),
+        { code: "CONFLICT", field: "leadId" },
+      ],
+    ])("%s", async (_name, input, expected) => {
+      const given = await input();
+      expect(await refuseReserve(given)).toMatchObject(expected);
+    });
+
+    test("in a project that is paused or archived", async () => {
+      const place = await createProject(owen, { organizationId: world.harbour.id, title: "Paused Place" });
+      const home = await unit({ projectId: place.id });
+      const set = (status: string) =>
+        owen.get(`mutation ($input: UpdateProjectInput!) { updateProject(input: $input) { id } }`, {
+          input: { id: place.id, status },
+        });
+      const kept = await reserve({ unitId: await unit({ projectId: place.id }) });
+      await set("PAUSED");
+      expect(await refuseReserve({ unitId: home })).toMatchObject({ code: "CONFLICT" });
+      await set("ARCHIVED");
+      expect(await refuseReserve({ unitId: home })).toMatchObject({ code: "PROJECT_ARCHIVED" });
+      expect(await refuseUpdate({ id: kept.id, status: "CONFIRMED" })).toMatchObject({
+        code: "PROJECT_ARCHIVED",
+      });
+      // Time goes on there.
+      await passTime(world.owner, "73 hours");
+      expect(await read(kept.id)).toMatchObject({ status: "EXPIRED", unit: { status: "AVAILABLE" } });
+    });
+  });
+});
+
+describe("every step", () => {
+  const states = ["PENDING", "CONFIRMED", "CONVERTED", "EXPIRED", "CANCELLED", "REFUNDED"] as const;
+  const steps: Record<string, string[]> = {
+    PENDING: ["CANCELLED", "CONFIRMED", "REFUNDED"],
+    CONFIRMED: ["CANCELLED", "REFUNDED"],
+    CONVERTED: ["REFUNDED"],
+    EXPIRED: ["REFUNDED"],
+    CANCELLED: ["REFUNDED"],
+    REFUNDED: [],
+  };
+  /** A reservation in the state, brought there as its users would. */
+  async function inState(state: string): Promise<string> {
+    const { id } = await reserve({ unitId: await unit() });
+    if (state === "CONFIRMED" || state === "REFUNDED") await update({ id, status: state });
+    else if (state === "CANCELLED") await update({ id, status: state, cancellationReason: "why not" });
+    else if (state !== "PENDING") await byService(id, state);
+    return id;
+  }
+  const allowed = (id: string) =>
+    read(id).then((r) => r.allowedTransitions.map((step: { to: string }) => step.to));
+  const pairs = states.flatMap((from) =>
+    states.filter((to) => to !== from).map((to) => ({ from, to, listed: steps[from]!.includes(to) })),
+  );
+  // What refunding does to a purchase is tested with purchases.
+  const taken = pairs.filter((pair) => pair.listed && pair.from !== "CONVERTED");
+
+  test.each(taken)("$from to $to is taken, with one event", async ({ from, to }) => {
+    const id = await inState(from);
+    expect(await update({ id, status: to, cancellationReason: "a reason" })).toMatchObject({ status: to });
+    expect((await eventNames(id)).filter((name) => name === `reservation.${to.toLowerCase()}`)).toHaveLength(
+      1,
+    );
+    expect(await allowed(id)).toEqual(steps[to]);
+  });
+
+  test.each(pairs.filter((pair) => !pair.listed))("$from to $to is refused", async ({ from, to }) => {
+    const id = await inState(from);
+    expect(await refuseUpdate({ id, status: to, cancellationReason: "a reason" })).toMatchObject({
+      code: "INVALID_TRANSITION",
+      from,
+      to,
+      allowedTransitions: steps[from],
+    });
+    expect(await allowed(id)).toEqual(steps[from]);
+  });
+});
+
+describe("changing one", () => {
+  test("confirms it, and keeps when", async () => {
+    const { id } = await reserve({ unitId: await unit() });
+    const confirmed = await update({ id, status: "CONFIRMED" });
+    expect(confirmed).toMatchObject({ status: "CONFIRMED", version: 2, executedAt: expect.any(String) });
+    expect(await eventNames(id)).toEqual(["reservation.created", "reservation.confirmed"]);
+  });
+
+  test("lets its hours count from now, as often as asked, together with those of its claim", async () => {
+    const { id, unit: home } = await reserve({ unitId: await unit() });
+    await passTime(world.owner, "71 hours");
+    const longer = await update({ id, expiration: 72 });
+    expect(longer).toMatchObject({ expiration: 72, extendedCount: 1, version: 2 });
+    expect(Date.parse(longer.expiresAt) - Date.now()).toBeGreaterThan(71.9 * 3_600_000);
+    await passTime(world.owner, "71 hours");
+    expect(await read(id)).toMatchObject({ status: "PENDING" });
+    expect(await update({ id, expiration: 2 })).toMatchObject({ expiration: 2, extendedCount: 2 });
+    expect(await eventNames(id)).toEqual([
+      "reservation.created",
+      "reservation.extended",
+      "reservation.extended",
+    ]);
+    expect(await refuseReserve({ unitId: home.id })).toMatchObject({ code: "INVENTORY_UNAVAILABLE" });
+    await passTime(world.owner, "2 hours");
+    expect(await owen.refused(change, { input: { id, expiration: 10 } })).toMatchObject({
+      code: "CONFLICT",
+      field: "expiration",
+    });
+    expect(await read(id)).toMatchObject({ status: "EXPIRED", extendedCount: 2 });
+  });
+
+  test("cancels it for a reason, in words or of the project: the unit is listed as it was, the lead is where it was", async () => {
+    const home = await unit();
+    const lena = await lead({ status: "WARM" });
+    const { id } = await reserve({ unitId: home, leadId: lena });
+    await owen.get(`mutation ($input: UpdateUnitInput!) { updateUnit(input: $input) { id } }`, {
+      input: { id: home, price: 444_000 },
+    });
+    expect(await refuseUpdate({ id, status: "CANCELLED" })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "cancellationReason",
+    });
+    expect(await refuseUpdate({ id, status: "CANCELLED", cancellationReason: "  " })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "cancellationReason",
+    });
+    const { projectReasons } = await owen.get(
+      `query ($id: ID!) { projectReasons: project(id: $id) { falloutReasons { id } } }`,
+      { id: project.id },
+    );
+    const falloutReasonId = projectReasons.falloutReasons[0].id;
+    expect(await update({ id, status: "CANCELLED", falloutReasonId })).toMatchObject({
+      status: "CANCELLED",
+      falloutReason: { id: falloutReasonId },
+      cancelledAt: expect.any(String),
+      unit: { status: "AVAILABLE", price: "400000.00" },
+      lead: { status: "WARM" },
+    });
+    expect(await refuseUpdate({ id, falloutReasonId: null })).toMatchObject({ code: "BAD_USER_INPUT" });
+    expect(await unitNow(home)).toMatchObject({ activeReservation: null, reservations: [{ id }] });
+    const { falloutReason } = await owen.get(`query ($id: ID!) { falloutReason(id: $id) { usageCount } }`, {
+      id: falloutReasonId,
+    });
+    expect(falloutReason.usageCount).toBe(1);
+  });
+
+  test.each<[string, (id: string) => Promise<Record<string, unknown>>, Record<string, unknown>]>([
+    [
+      "a fallout reason of leads only",
+      async () => ({
+        falloutReasonId: await create("createFalloutReason", {
+          projectId: project.id,
+          name: `Leads ${++serial}`,
+          appliesTo: ["LEAD"],
+        }),
+      }),
+      { code: "BAD_USER_INPUT", field: "falloutReasonId" },
+    ],
+    [
+      "a fallout reason of another project",
+      async () => ({
+        falloutReasonId: await create("createFalloutReason", {
+          projectId: other.id,
+          name: `Other ${++serial}`,
+        }),
+      }),
+      { code: "NOT_FOUND", field: "falloutReasonId" },
+    ],
+    ["a negative price", async () => ({ price: -1 }), { code: "BAD_USER_INPUT", field: "price" }],
+    ["a tenth of a cent", async () => ({ price: "1.001" }), { code: "BAD_USER_INPUT", field: "price" }],
+    ["0 hours", async () => ({ expiration: 0 }), { code: "BAD_USER_INPUT", field: "expiration" }],
+    ["no hours", async () => ({ expiration: null }), { code: "BAD_USER_INPUT", field: "expiration" }],
+    ["no status", async () => ({ status: null }), { code: "BAD_USER_INPUT", field: "status" }],
+    [
+      "a time of cancellation without one",
+      async () => ({ cancelledAt: "2020-01-01T00:00:00Z" }),
+      { code: "BAD_USER_INPUT", field: "cancelledAt" },
+    ],
+    [
+      "a cancellation to come",
+      async () => ({ status: "CANCELLED", cancellationReason: "x", cancelledAt: "2999-01-01T00:00:00Z" }),
+      { code: "BAD_USER_INPUT", field: "cancelledAt" },
+    ],
+    [
+      "another version",
+      async () => ({ notes: "x", expectedVersion: 7 }),
+      { code: "VERSION_MISMATCH", currentVersion: 1 },
+    ],
+  ])("refuses %s", async (_name, input, expected) => {
+    const { id } = await reserve({ unitId: await unit() });
+    const given = { id, ...(await input(id)) };
+    expect(await refuseUpdate(given)).toMatchObject(expected);
+  });
+
+  test("changes the price while it is open, and the snapshot never", async () => {
+    const { id } = await reserve({ unitId: await unit() });
+    expect(await update({ id, price: "390000" })).toMatchObject({
+      price: "390000.00",
+      listPriceSnapshot: "400000.00",
+      totalContractPrice: "390000.00",
+      ppsf: "390.00",
+    });
+    await expect(
+      world.owner.query("update app_public.reservations set list_price_snapshot = 1 where id = $1", [id]),
+    ).rejects.toMatchObject({ code: "PLAT0" });
+    await update({ id, status: "CANCELLED", cancellationReason: "over" });
+    expect(await refuseUpdate({ id, price: 1 })).toMatchObject({ code: "CONFLICT", field: "price" });
+    expect(await update({ id, notes: "still noted" })).toMatchObject({ notes: "still noted" });
+  });
+});
+
+describe("refunding one", () => {
+  test("lists the unit again at the price of then, and takes place once", async () => {
+    const home = await unit();
+    const lena = await lead();
+    const { id } = await reserve({ unitId: home, leadId: lena });
+    await update({ id, price: 380_000 });
+    expect(await update({ id, status: "REFUNDED" })).toMatchObject({
+      status: "REFUNDED",
+      refundedAt: expect.any(String),
+      price: "380000.00",
+      unit: { status: "AVAILABLE", price: "400000.00" },
+      lead: { status: "NEW" },
+      allowedTransitions: [],
+    });
+    expect(await refuseUpdate({ id, status: "REFUNDED" })).toMatchObject({
+      code: "INVALID_TRANSITION",
+      from: "REFUNDED",
+      to: "REFUNDED",
+      allowedTransitions: [],
+    });
+  });
+
+  test("of 100 at once one takes place", async () => {
+    const home = await unit();
+    const { id } = await reserve({ unitId: home, leadId: await lead() });
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => owen.ask(change, { input: { id, status: "REFUNDED" } })),
+    );
+    expect(answers.filter(({ errors }) => !errors)).toHaveLength(1);
+    expect(new Set(answers.flatMap(({ errors }) => errors ?? []).map((e) => e.extensions.code))).toEqual(
+      new Set(["INVALID_TRANSITION"]),
+    );
+    expect((await eventNames(id)).filter((name) => name === "reservation.refunded")).toHaveLength(1);
+  });
+
+  test("does not touch the unit that meanwhile belongs to somebody else", async () => {
+    const home = await unit();
+    const first = await reserve({ unitId: home });
+    await passTime(world.owner, "72 hours");
+    const second = await reserve({ unitId: home });
+    await update({ id: first.id, status: "REFUNDED" });
+    expect(await unitNow(home)).toMatchObject({ status: "RESERVED", activeReservation: { id: second.id } });
+  });
+});
+
+describe("at its end", () => {
+  test("it is over at every read, though nothing ran", async () => {
+    const place = await createProject(owen, { organizationId: world.harbour.id, title: "Timely Terrace" });
+    const home = await unit({ projectId: place.id });
+    const lena = (await createLead(owen, { projectId: place.id, name: "Lena", status: "HOT" })).id;
+    const { id } = await reserve({ unitId: home, leadId: lena, expiration: 24 });
+    const reads: [string, string][] = [
+      ["reservation", `{ reservation(id: "${id}") { status unit { status } lead { status } } }`],
+      ["unit", `{ unit(id: "${home}") { status activeReservation { id } } }`],
+      ["lead", `{ lead(id: "${lena}") { status reservations { status } } }`],
+      ["reservations", `{ reservations(filter: { status: [EXPIRED], unitIds: ["${home}"] }) { id } }`],
+      [
+        "connection",
+        `{ reservationsConnection(filter: { status: [PENDING], projectIds: ["${place.id}"] }) { totalCount } }`,
+      ],
+      ["abstract", `{ project(id: "${place.id}") { abstract { unitsAvailable unitsReserved } } }`],
+    ];
+    const answers: Record<string, any> = {};
+    for (const [name, query] of reads) {
+      await passTime(world.owner, "23 hours 59 minutes");
+      expect(await leadStatus(lena)).toBe("RESERVED");
+      await passTime(world.owner, "1 minute");
+      answers[name] = await owen.get(query);
+      // And once more from the beginning, for the next way to read it.
+      if (name !== "abstract") await reserve({ unitId: home, leadId: lena, expiration: 24 });
+    }
+    expect(answers.reservation.reservation).toEqual({
+      status: "EXPIRED",
+      unit: { status: "AVAILABLE" },
+      lead: { status: "HOT" },
+    });
+    expect(answers.unit.unit).toEqual({ status: "AVAILABLE", activeReservation: null });
+    expect(answers.lead.lead.status).toBe("HOT");
+    expect(answers.lead.lead.reservations[0]).toEqual({ status: "EXPIRED" });
+    expect(answers.reservations.reservations).toHaveLength(4);
+    expect(answers.connection.reservationsConnection.totalCount).toBe(0);
+    expect(answers.abstract.project.abstract).toEqual({ unitsAvailable: 1, unitsReserved: 0 });
+    expect(await eventNames(id)).toEqual(["reservation.created", "reservation.expired"]);
+  });
+
+  test("extending it and reserving at that moment: one of the two", async () => {
+    for (let round = 0; round < 5; round++) {
+      const home = await unit();
+      const { id } = await reserve({ unitId: home, expiration: 1 });
+      // It ends within the time that these requests take.
+      await passTime(world.owner, "59 minutes 59.95 seconds");
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          i % 2
+            ? owen.ask(creation, { input: { unitId: home, acceptedTerms: true } })
+            : owen.ask(change, { input: { id, expiration: 5 } }),
+        ),
+      );
+      const codes = answers.flatMap(({ errors }) => errors ?? []).map((e) => e.extensions.code);
+      expect(new Set([...codes, "CONFLICT", "INVENTORY_UNAVAILABLE"])).toEqual(
+        new Set(["CONFLICT", "INVENTORY_UNAVAILABLE"]),
+      );
+      const { rows } = await world.owner.query(
+        "select r.id from app_public.reservations r join app_hidden.claims c on c.subject_id = r.id and c.released_at is null where r.unit_id = $1 and r.status in ('PENDING', 'CONFIRMED')",
+        [home],
+      );
+      expect(rows).toHaveLength(1);
+      const reserved = answers.some(({ data }) => data?.createReservation);
+      expect(rows[0].id === id).toBe(!reserved);
+    }
+  });
+
+  test("it does not end while a negotiation is active, and its hours count anew afterwards", async () => {
+    const { id, unit: home } = await reserve({ unitId: await unit(), expiration: 24 });
+    const call = (name: string, ...more: unknown[]) =>
+      world.owner.query(`select app_private.${name}($1${more.map((_, i) => `, $${i + 2}`).join("")})`, [
+        id,
+        ...more,
+      ]);
+    await call("pause_reservation");
+    await passTime(world.owner, "30 days");
+    expect(await read(id)).toMatchObject({ status: "PENDING", expiresAt: null });
+    expect(await update({ id, expiration: 48 })).toMatchObject({ expiresAt: null, expiration: 48 });
+    await call("resume_reservation", 395_000);
+    const resumed = await read(id);
+    expect(resumed).toMatchObject({ price: "395000.00", listPriceSnapshot: "400000.00" });
+    expect(Date.parse(resumed.expiresAt) - Date.now()).toBeGreaterThan(47.9 * 3_600_000);
+    await passTime(world.owner, "48 hours");
+    expect(await unitNow(home.id)).toMatchObject({ status: "AVAILABLE", price: "400000.00" });
+    expect(await read(id)).toMatchObject({ status: "EXPIRED" });
+  });
+});
+
+describe("what depends on one stays", () => {
+  test("a lead with an open one is neither lost nor unqualified, and is not deleted", async () => {
+    const lena = await lead();
+    const { id } = await reserve({ unitId: await unit(), leadId: lena });
+    const set = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { status } }`;
+    const { project: place } = await owen.get(
+      `query ($id: ID!) { project(id: $id) { falloutReasons { id } } }`,
+      {
+        id: project.id,
+      },
+    );
+    const lost = { id: lena, status: "LOST", falloutReasonId: place.falloutReasons[0].id };
+    expect(await owen.refused(set, { input: lost })).toMatchObject({
+      code: "CONFLICT",
+      dependents: { reservations: 1 },
+    });
+    expect(await owen.refused(set, { input: { id: lena, status: "UNQUALIFIED" } })).toMatchObject({
+      code: "CONFLICT",
+    });
+    await update({ id, status: "CANCELLED", cancellationReason: "x" });
+    expect((await owen.get(set, { input: lost })).updateLead.status).toBe("LOST");
+    expect(
+      await owen.refused(`mutation ($id: ID!) { deleteLead(input: { id: $id }) { id } }`, { id: lena }),
+    ).toMatchObject({ code: "CONFLICT", dependents: { reservations: 1 } });
+  });
+
+  test("a unit and a lot with one are not deleted, nor is a reservation", async () => {
+    const home = await unit();
+    const land = await lot();
+    for (const [field, id, input] of [
+      ["deleteUnit", home, { unitId: home }],
+      ["deleteLot", land, { lotId: land }],
+    ] as const) {
+      const reservation = await reserve(input);
+      const deletion = `mutation ($id: ID!) { ${field}(input: { id: $id }) { id } }`;
+      expect(await owen.refused(deletion, { id })).toMatchObject({ code: "CONFLICT" });
+      await update({ id: reservation.id, status: "CANCELLED", cancellationReason: "x" });
+      expect(await owen.refused(deletion, { id })).toMatchObject({
+        code: "CONFLICT",
+        dependents: { reservations: 1 },
+      });
+    }
+    const { rows } = await world.owner.query(
+      "select has_table_privilege('plat_user', 'app_public.reservations', 'delete') as deletes",
+    );
+    expect(rows[0].deletes).toBe(false);
+  });
+
+  test("whoever is assigned the lead has its reservation", async () => {
+    const lena = await lead({ assigneeId: world.max.id });
+    const { id } = await reserve({ unitId: await unit(), leadId: lena });
+    await owen.get(`mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }`, {
+      input: { id: lena, assigneeId: world.mia.id },
+    });
+    expect(await read(id)).toMatchObject({ assignee: { id: world.mia.id } });
+  });
+});
+
+describe("a buyer with a purchase in the project", () => {
+  let bea: Person;
+  beforeAll(async () => {
+    bea = await world.signUp("Bea Buyer");
+    await purchase(bea.id, "DRAFT", world.max.id);
+  });
+
+  test("reserves for themselves, sees it, and cancels it; nothing else", async () => {
+    const home = await unit();
+    const reservation = await reserve({ unitId: home, buyerLegalName: "Bea B." }, bea);
+    expect(reservation).toMatchObject({
+      status: "PENDING",
+      buyer: { id: bea.id },
+      user: { id: bea.id },
+      allowedTransitions: [{ to: "CANCELLED", allowed: false, blockedBy: ["cancellationReason"] }],
+    });
+    const { id } = reservation;
+    expect((await read(id)).assignee).toEqual({ id: world.max.id });
+    await update({ id, notes: "haggles", metadata: { score: 3 } });
+    expect(
+      await bea.get(
+        `query ($id: ID!) { reservation(id: $id) { notes metadata events { id } } reservations { id }
+          reservationsConnection { totalCount nodes { id } } viewer { reservations { id } } }`,
+        { id },
+      ),
+    ).toEqual({
+      reservation: { notes: null, metadata: null, events: [] },
+      reservations: [{ id }],
+      reservationsConnection: { totalCount: 1, nodes: [{ id }] },
+      viewer: { reservations: [{ id }] },
+    });
+    for (const input of [
+      { status: "CONFIRMED" },
+      { status: "REFUNDED" },
+      { price: 1 },
+      { expiration: 100 },
+      { notes: "x" },
+      { status: "CANCELLED", cancellationReason: "x", price: 1 },
+    ])
+      expect(await refuseUpdate({ id, ...input }, bea)).toMatchObject({
+        code: "FORBIDDEN",
+        permission: "sale.write",
+      });
+    expect(
+      await update({ id, status: "CANCELLED", cancellationReason: "changed my mind" }, bea),
+    ).toMatchObject({ status: "CANCELLED" });
+    const { rows } = await world.owner.query(
+      "select name, actor_type, actor_id from app_public.events where subject_id = $1 and name <> 'reservation.updated' order by id",
+      [id],
+    );
+    expect(rows).toEqual([
+      { name: "reservation.created", actor_type: "BUYER", actor_id: bea.id },
+      { name: "reservation.cancelled", actor_type: "BUYER", actor_id: bea.id },
+    ]);
+    expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
+  });
+
+  test("does not reserve as the sales team does, nor where they buy nothing", async () => {
+    const unitId = await unit();
+    for (const input of [
+      { status: "CONFIRMED" },
+      { expiration: 9 },
+      { notes: "x" },
+      { leadId: world.leads.open.id },
+    ])
+      expect(await refuseReserve({ unitId, ...input }, bea)).toMatchObject({ code: "FORBIDDEN" });
+    const elsewhere = await unit({ projectId: other.id });
+    expect(await refuseReserve({ unitId: elsewhere }, bea)).toMatchObject({ code: "NOT_FOUND" });
+    const unreleased = await unit({ status: "UNRELEASED" });
+    expect(await refuseReserve({ unitId: unreleased }, bea)).toMatchObject({ code: "NOT_FOUND" });
+    const stranger = await world.signUp("Bob Bought");
+    await purchase(stranger.id, "CANCELLED");
+    expect(await refuseReserve({ unitId }, stranger)).toMatchObject({ code: "NOT_FOUND" });
+  });
+});
+
+test("lists come newest first, filtered, 1000 where nothing is said", async () => {
+  const place = await createProject(owen, { organizationId: world.harbour.id, title: "Listed Lane" });
+  const ids: string[] = [];
+  for (let i = 0; i < 4; i++)
+    ids.unshift((await reserve({ unitId: await unit({ projectId: place.id }), expiration: 10 + i })).id);
+  const list = async (filter: string) =>
+    (
+      await owen.get(`{ reservations(filter: { projectIds: ["${place.id}"] ${filter} }) { id } }`)
+    ).reservations.map((r: { id: string }) => r.id);
+  expect(await list("")).toEqual(ids);
+  await update({ id: ids[1]!, status: "CONFIRMED" });
+  expect(await list("status: [CONFIRMED]")).toEqual([ids[1]]);
+  expect(await list("status: []")).toEqual([]);
+  const { expiresAt, unit: home } = await read(ids[2]!);
+  expect(await list(`expiresAt: { from: "${expiresAt}" }`)).toEqual(ids.slice(0, 3));
+  expect(await list(`unitIds: ["${home.id}"]`)).toEqual([ids[2]]);
+  const sent = await owen.get(`query ($id: ID!) { project(id: $id) { reservations(first: 2) { id } } }`, {
+    id: place.id,
+  });
+  expect(sent.project.reservations.map((r: { id: string }) => r.id)).toEqual(ids.slice(0, 2));
+  const client = await world.owner.connect();
+  try {
+    await client.query("begin; set local session_replication_role = replica");
+    await client.query(
+      `insert into app_public.reservations (organization_id, project_id, unit_id, number, price, list_price_snapshot, currency, status, accepted_terms, expiration)
+       select organization_id, project_id, unit_id, 'X' || i, 1, 1, 'CAD', 'EXPIRED', true, 1 from app_public.reservations, generate_series(1, 1001) i where id = $1`,
+      [ids[0]],
+    );
+    await client.query("commit");
+  } finally {
+    client.release();
+  }
+  expect((await owen.get(`{ reservations { id } }`)).reservations).toHaveLength(1000);
+  expect((await owen.get(`{ reservations(first: 7, offset: 3) { id } }`)).reservations).toHaveLength(7);
+  expect(await owen.refused(`{ reservations(first: 1001) { id } }`)).toMatchObject({
+    code: "LIMIT_EXCEEDED",
+  });
+});

@@ -1,0 +1,81 @@
+import type { Person } from "./api.ts";
+import { createIn, type Create } from "./records.ts";
+import type { World } from "./world.ts";
+
+/** Makes what a negotiation takes, and negotiates. */
+export interface Table {
+  create: Create;
+  /** A unit for sale in the project. */
+  unit(input?: Record<string, unknown>): Promise<string>;
+  lead(input?: Record<string, unknown>): Promise<string>;
+  /** A purchase that is being prepared. */
+  buyer(input?: Record<string, unknown>): Promise<string>;
+  /** A negotiation of a new lead about the unit, or about a new one. */
+  negotiation(input?: Record<string, unknown>): Promise<string>;
+  offer(
+    negotiationId: string,
+    side: "BUYER" | "SELLER",
+    price: number,
+    input?: Record<string, unknown>,
+    by?: Person,
+  ): Promise<string>;
+  answer(offerId: string, action: "ACCEPT" | "REJECT", by?: Person): Promise<string>;
+  /** Fields of a record by its id. */
+  read(field: string, id: string, fields: string, by?: Person): Promise<any>;
+  /** What a mutation is refused with. */
+  refused(
+    field: string,
+    input: Record<string, unknown>,
+    by?: Person,
+  ): Promise<Record<string, any> & { message: string }>;
+}
+
+let serial = 0;
+
+/** @param by who does it where nobody is named; of a project of `world` unless another is given. */
+export function negotiate(world: World, by: Person = world.owen, project = world.project): Table {
+  const create = createIn(by);
+  const unit: Table["unit"] = (input = {}) =>
+    create("createUnit", {
+      projectId: project.id,
+      title: `Home ${++serial}`,
+      status: "AVAILABLE",
+      price: "400000",
+      ...input,
+    });
+  const lead: Table["lead"] = (input = {}) =>
+    create("createLead", {
+      projectId: project.id,
+      name: `Lena Lead ${++serial}`,
+      email: `lena${serial}@example.com`,
+      ...input,
+    });
+  return {
+    create,
+    unit,
+    lead,
+    buyer: (input = {}) =>
+      create("createBuyer", { projectId: project.id, legalName: "Bea Buyer", price: "400000", ...input }),
+    negotiation: async (input = {}) =>
+      create("createNegotiation", {
+        ...(!input.unitId && { unitId: await unit() }),
+        ...(!input.leadId && !input.buyerId && !input.reservationId && { leadId: await lead() }),
+        ...input,
+      }),
+    offer: (negotiationId, side, price, input = {}, person = by) =>
+      create("createOffer", { negotiationId, side, price: String(price), ...input }, person),
+    answer: (offerId, action, person = by) => create("createOfferResponse", { offerId, action }, person),
+    read: async (field, id, fields, person = by) =>
+      (await person.get(`query ($id: ID!) { ${field}(id: $id) { ${fields} } }`, { id }))[field],
+    refused: (field, input, person = by) =>
+      person.refused(
+        `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { __typename } }`,
+        { input },
+      ),
+  };
+}
+
+/** Makes the user the buyer of a purchase, as an accepted invitation does. */
+export async function invite(world: World, buyerId: string, user: Person): Promise<void> {
+  await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [buyerId, user.id]);
+}
