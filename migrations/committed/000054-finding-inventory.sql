@@ -1,5 +1,5 @@
---! Previous: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
---! Hash: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
+--! Previous: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
+--! Hash: sha1:b232e8fd5b9e55cb6ae2501054612ba6866325de
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

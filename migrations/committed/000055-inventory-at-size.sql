@@ -1,5 +1,5 @@
---! Previous: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
---! Hash: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
+--! Previous: sha1:b232e8fd5b9e55cb6ae2501054612ba6866325de
+--! Hash: sha1:2ddddf8972dd0e2b3e95f87abdfc7a70fa884e37
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
---! Hash: sha1:a1445d5631f404e912e2425869ad1724abce379c
+--! Previous: sha1:2ddddf8972dd0e2b3e95f87abdfc7a70fa884e37
+--! Hash: sha1:224fb21da9d40cc36b613070fa5be411556b15e4
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

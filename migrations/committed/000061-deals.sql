@@ -1,5 +1,5 @@
---! Previous: sha1:a1445d5631f404e912e2425869ad1724abce379c
---! Hash: sha1:e72ce7280e399539e345e026d34ac43159829f67
+--! Previous: sha1:224fb21da9d40cc36b613070fa5be411556b15e4
+--! Hash: sha1:53c10f48e9d3fc348b23f1f6903a4d894034a6fe
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
---! Hash: sha1:5bfe74d019958e595394734e0f417bc62759eb66
+--! Previous: sha1:53c10f48e9d3fc348b23f1f6903a4d894034a6fe
+--! Hash: sha1:3db78d1803fb2cd0d2941ee71b2c379aafdffa2f
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:5bfe74d019958e595394734e0f417bc62759eb66
---! Hash: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
+--! Previous: sha1:3db78d1803fb2cd0d2941ee71b2c379aafdffa2f
+--! Hash: sha1:0f0f75ad03d9af13603341e29a75e33a2e39798c
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

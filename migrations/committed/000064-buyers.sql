@@ -1,5 +1,5 @@
---! Previous: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
---! Hash: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
+--! Previous: sha1:0f0f75ad03d9af13603341e29a75e33a2e39798c
+--! Hash: sha1:82ebea73ec9cdb326b5d958f662908aa77000744
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
---! Hash: sha1:823440b7d99286f24013066fd9f7d3d37830be20
+--! Previous: sha1:82ebea73ec9cdb326b5d958f662908aa77000744
+--! Hash: sha1:740dde1894f803de0daba93562e69121a739aabd
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:823440b7d99286f24013066fd9f7d3d37830be20
---! Hash: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
+--! Previous: sha1:740dde1894f803de0daba93562e69121a739aabd
+--! Hash: sha1:c8c511e8f166cc5623240a100d29a81b9e91776a
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

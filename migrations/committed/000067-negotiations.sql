@@ -1,5 +1,5 @@
---! Previous: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
---! Hash: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
+--! Previous: sha1:c8c511e8f166cc5623240a100d29a81b9e91776a
+--! Hash: sha1:7f56ddda50baab066919e1167d4bdd94aea9c924
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:d88380ecdb1a4d712119ad66d5cae5f034b1cd99
---! Hash: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
+--! Previous: sha1:7f56ddda50baab066919e1167d4bdd94aea9c924
+--! Hash: sha1:ab18cc79eaf912d23f45ebb200914328b669858e
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:69d1ebcf32b7863f3684d16231df19b11df853a2
---! Hash: sha1:5de74a7c116451baa24e0af2247970a38e414785
+--! Previous: sha1:ab18cc79eaf912d23f45ebb200914328b669858e
+--! Hash: sha1:b91afb964ce5cc0126045d1212f923a9f218eba6
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:5de74a7c116451baa24e0af2247970a38e414785
---! Hash: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
+--! Previous: sha1:b91afb964ce5cc0126045d1212f923a9f218eba6
+--! Hash: sha1:2108375f398e986a2ed5f420afaf3ddc6504c5f6
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

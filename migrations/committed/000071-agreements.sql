@@ -1,5 +1,5 @@
---! Previous: sha1:8ee578d8ea2070a6976034d643c78e7cc9f2a8ae
---! Hash: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
+--! Previous: sha1:2108375f398e986a2ed5f420afaf3ddc6504c5f6
+--! Hash: sha1:6fcc90ede79b92cc0a3ca42973348003247ebbb8
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

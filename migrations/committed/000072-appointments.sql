@@ -1,5 +1,5 @@
---! Previous: sha1:d19b0925f1a813601bd6ef4f677a4013e06614d4
---! Hash: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
+--! Previous: sha1:6fcc90ede79b92cc0a3ca42973348003247ebbb8
+--! Hash: sha1:6f9b5feecce5965c4e54b319caaf49e68e46d59d
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

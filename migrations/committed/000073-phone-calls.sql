@@ -1,5 +1,5 @@
---! Previous: sha1:84882f63b052073b791c877bcc1b3e3bd1fd3b62
---! Hash: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
+--! Previous: sha1:6f9b5feecce5965c4e54b319caaf49e68e46d59d
+--! Hash: sha1:12162563b762fe7ad58e9bb76c2f192c52eb7ddc
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:e913b8538ec3d8cd4a6aab30c9ed01741588af55
---! Hash: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
+--! Previous: sha1:12162563b762fe7ad58e9bb76c2f192c52eb7ddc
+--! Hash: sha1:181506b3588b4aeacebb569a9432469a8d47097d
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:a391d7e76eb614976cc9bf865e2fea7102faa65f
---! Hash: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
+--! Previous: sha1:181506b3588b4aeacebb569a9432469a8d47097d
+--! Hash: sha1:e241f3ee5b7e5cbd4dd24e741c09162fb042a6be
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

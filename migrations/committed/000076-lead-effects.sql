@@ -1,5 +1,5 @@
---! Previous: sha1:0efe326e3cffca67e70adb3bd78d6b97be0b3798
---! Hash: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
+--! Previous: sha1:e241f3ee5b7e5cbd4dd24e741c09162fb042a6be
+--! Hash: sha1:c2880ddf2bc6fc4800356cba8a6aca9e4dbf0a6d
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

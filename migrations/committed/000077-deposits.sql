@@ -1,5 +1,5 @@
---! Previous: sha1:b1ce06170854bf8827e3c738b143b7ae48bb2994
---! Hash: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
+--! Previous: sha1:c2880ddf2bc6fc4800356cba8a6aca9e4dbf0a6d
+--! Hash: sha1:5edc74f3e735e1348f6d4c6554c3ca9e6c52099c
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:7d7e7822f6ed4ad844fc129aabb8266f0e92dcfb
---! Hash: sha1:d8a0b8a2ba3bb7f9d769cbc4c6332a8bc68038da
+--! Previous: sha1:5edc74f3e735e1348f6d4c6554c3ca9e6c52099c
+--! Hash: sha1:a5b9459fcd41dec620e97c6530a536056c863928
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:e72ce7280e399539e345e026d34ac43159829f67
---! Hash: sha1:eff9dbc466d38237205f47158f1550b5f47252d8
+--! Previous: sha1:a5b9459fcd41dec620e97c6530a536056c863928
+--! Hash: sha1:d439e048baa63c560494967312ff09924ad862c9
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

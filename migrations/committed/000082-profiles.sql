@@ -1,5 +1,5 @@
---! Previous: sha1:645a7a5d92073ec57a118e67922b1e4be741baac
---! Hash: sha1:d4b6bd67577765784d3c46a338a6d370a42ea67a
+--! Previous: sha1:d439e048baa63c560494967312ff09924ad862c9
+--! Hash: sha1:4340c5511afb7febed0c57d3b33349885a3f55a1
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
