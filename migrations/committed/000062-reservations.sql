@@ -1,5 +1,5 @@
---! Previous: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
---! Hash: sha1:4954ba823c195ede6da787207c5f53ad7b07cd3b
+--! Previous: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
+--! Hash: sha1:f5f353adb7df959248afff4c422a480d85e85d3c
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:4954ba823c195ede6da787207c5f53ad7b07cd3b
---! Hash: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
+--! Previous: sha1:f5f353adb7df959248afff4c422a480d85e85d3c
+--! Hash: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

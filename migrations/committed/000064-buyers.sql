@@ -1,5 +1,5 @@
---! Previous: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
---! Hash: sha1:2c16f103960fde1b30fb6741782b8ee822d0fe82
+--! Previous: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
+--! Hash: sha1:dfe394d9c0dd8ae94a96a146cd2e0d1e30877273
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:2c16f103960fde1b30fb6741782b8ee822d0fe82
---! Hash: sha1:7d1aec782bfd341524b1be33b8df335c7bdfb20d
+--! Previous: sha1:dfe394d9c0dd8ae94a96a146cd2e0d1e30877273
+--! Hash: sha1:28b3506945d277a8e3e6679bcccb7d56c25b74df
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:7d1aec782bfd341524b1be33b8df335c7bdfb20d
---! Hash: sha1:b0124fe89673ff87c8600771dcadd8357e7bb05d
+--! Previous: sha1:28b3506945d277a8e3e6679bcccb7d56c25b74df
+--! Hash: sha1:cc32aee77b6757666ac5a6a5e28d833933f1748c
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

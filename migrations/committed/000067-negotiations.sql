@@ -1,5 +1,5 @@
---! Previous: sha1:b0124fe89673ff87c8600771dcadd8357e7bb05d
---! Hash: sha1:3dd02d29ebcb722a27548515d4b7cb564afef704
+--! Previous: sha1:cc32aee77b6757666ac5a6a5e28d833933f1748c
+--! Hash: sha1:997253714973ca69a68f531224d2a3a45e57117a
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:3dd02d29ebcb722a27548515d4b7cb564afef704
---! Hash: sha1:c9d23f0344755d9281828683f8b97abab09b564a
+--! Previous: sha1:997253714973ca69a68f531224d2a3a45e57117a
+--! Hash: sha1:4a92c206fab633187d2043e1d325e32a4d32f9e0
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:c9d23f0344755d9281828683f8b97abab09b564a
---! Hash: sha1:6a48331350d173ac4a950ae5a06d2d5225f0c0f6
+--! Previous: sha1:4a92c206fab633187d2043e1d325e32a4d32f9e0
+--! Hash: sha1:c21279cf413e80c7e1e5de69b89c15e5d854c14a
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:6a48331350d173ac4a950ae5a06d2d5225f0c0f6
---! Hash: sha1:7d4e6fcfda66a1d8ca2ffdcb025d7b93e69a97ae
+--! Previous: sha1:c21279cf413e80c7e1e5de69b89c15e5d854c14a
+--! Hash: sha1:826a67599f416fa3d365c6a5c59740b2888d06c2
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

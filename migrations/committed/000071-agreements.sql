@@ -1,5 +1,5 @@
---! Previous: sha1:7d4e6fcfda66a1d8ca2ffdcb025d7b93e69a97ae
---! Hash: sha1:e25fafe54eb55dfded876da985378762f5d38cd8
+--! Previous: sha1:826a67599f416fa3d365c6a5c59740b2888d06c2
+--! Hash: sha1:e057ca75ba2914475edcc1520422589242f5af5f
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

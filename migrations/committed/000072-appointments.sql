@@ -1,5 +1,5 @@
---! Previous: sha1:e25fafe54eb55dfded876da985378762f5d38cd8
---! Hash: sha1:9c2dbb31f7df5e46638da1513d7a09a04e08ab07
+--! Previous: sha1:e057ca75ba2914475edcc1520422589242f5af5f
+--! Hash: sha1:dfe8055c15437199ffe011a0cbab026dbf4fb681
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:9c2dbb31f7df5e46638da1513d7a09a04e08ab07
---! Hash: sha1:8692200d607225a1e461e48cd4012396ad08d896
+--! Previous: sha1:dfe8055c15437199ffe011a0cbab026dbf4fb681
+--! Hash: sha1:b4b25d6aa0fefa5c532ad74f689629bad73c3dbf
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:8692200d607225a1e461e48cd4012396ad08d896
---! Hash: sha1:48b99e261a65c98c7444c9989e5f4a031c5c0f62
+--! Previous: sha1:b4b25d6aa0fefa5c532ad74f689629bad73c3dbf
+--! Hash: sha1:19c2db4e2e1d8b212f5433e4adc8dca477bdf462
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

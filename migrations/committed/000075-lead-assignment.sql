@@ -1,5 +1,5 @@
---! Previous: sha1:48b99e261a65c98c7444c9989e5f4a031c5c0f62
---! Hash: sha1:c4a4dde3516ca35dad9f9402bc5d6d14345cd5a0
+--! Previous: sha1:19c2db4e2e1d8b212f5433e4adc8dca477bdf462
+--! Hash: sha1:762fd743a48e6abda495a0687a50c3227cae4f7c
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:c4a4dde3516ca35dad9f9402bc5d6d14345cd5a0
---! Hash: sha1:126de94cfd7386d53703f15b22f9990d07416d58
+--! Previous: sha1:762fd743a48e6abda495a0687a50c3227cae4f7c
+--! Hash: sha1:4873832a99fa2df3f5f6f7f5625cc0e198ee40cd
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:126de94cfd7386d53703f15b22f9990d07416d58
---! Hash: sha1:5f89c8ae4f28426b57e7aa2a8e09a500d61d518d
+--! Previous: sha1:4873832a99fa2df3f5f6f7f5625cc0e198ee40cd
+--! Hash: sha1:2269a390f7a02740e9e3f2eeb562ffebcdab1853
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

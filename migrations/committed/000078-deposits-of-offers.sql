@@ -1,5 +1,5 @@
---! Previous: sha1:5f89c8ae4f28426b57e7aa2a8e09a500d61d518d
---! Hash: sha1:719530a95b75308148fc7a2ad146dd87a63279f0
+--! Previous: sha1:2269a390f7a02740e9e3f2eeb562ffebcdab1853
+--! Hash: sha1:679c4af429e733326e7e6db33695f4e385158db9
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

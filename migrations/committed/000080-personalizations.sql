@@ -1,5 +1,5 @@
---! Previous: sha1:e18e3085042a85365be02b91c89247c21af7ea9f
---! Hash: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
+--! Previous: sha1:679c4af429e733326e7e6db33695f4e385158db9
+--! Hash: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
---! Hash: sha1:a78053d1eb5ce9ce556a3719ae75ccac78e81a03
+--! Previous: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
+--! Hash: sha1:e21e2540d22ef448abcba6691aaca5bf87c9c605
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
