@@ -1,5 +1,5 @@
---! Previous: sha1:4954ba823c195ede6da787207c5f53ad7b07cd3b
---! Hash: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
+--! Previous: sha1:f6051fc9f099b73f1b7f4a6291e5e57cde5f5158
+--! Hash: sha1:02f0afa58ce381d30e15ffb01368ba6d6069b7d5
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:37fda42155d4fc50a8a3a5e0eeca0f4e721845cd
---! Hash: sha1:2c16f103960fde1b30fb6741782b8ee822d0fe82
+--! Previous: sha1:02f0afa58ce381d30e15ffb01368ba6d6069b7d5
+--! Hash: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

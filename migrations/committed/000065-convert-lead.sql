@@ -1,5 +1,5 @@
---! Previous: sha1:2c16f103960fde1b30fb6741782b8ee822d0fe82
---! Hash: sha1:7d1aec782bfd341524b1be33b8df335c7bdfb20d
+--! Previous: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
+--! Hash: sha1:10582eadf5d770e922faead00eaf97030b3853ce
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

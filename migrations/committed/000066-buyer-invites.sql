@@ -1,5 +1,5 @@
---! Previous: sha1:7d1aec782bfd341524b1be33b8df335c7bdfb20d
---! Hash: sha1:b0124fe89673ff87c8600771dcadd8357e7bb05d
+--! Previous: sha1:10582eadf5d770e922faead00eaf97030b3853ce
+--! Hash: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

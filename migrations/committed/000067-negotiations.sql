@@ -1,5 +1,5 @@
---! Previous: sha1:b0124fe89673ff87c8600771dcadd8357e7bb05d
---! Hash: sha1:3dd02d29ebcb722a27548515d4b7cb564afef704
+--! Previous: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
+--! Hash: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

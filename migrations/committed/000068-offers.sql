@@ -1,5 +1,5 @@
---! Previous: sha1:3dd02d29ebcb722a27548515d4b7cb564afef704
---! Hash: sha1:c9d23f0344755d9281828683f8b97abab09b564a
+--! Previous: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
+--! Hash: sha1:d775f737058f3db94f0621b375b896887bc23690
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

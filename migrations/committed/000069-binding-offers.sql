@@ -1,5 +1,5 @@
---! Previous: sha1:c9d23f0344755d9281828683f8b97abab09b564a
---! Hash: sha1:6a48331350d173ac4a950ae5a06d2d5225f0c0f6
+--! Previous: sha1:d775f737058f3db94f0621b375b896887bc23690
+--! Hash: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

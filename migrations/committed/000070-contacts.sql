@@ -1,5 +1,5 @@
---! Previous: sha1:6a48331350d173ac4a950ae5a06d2d5225f0c0f6
---! Hash: sha1:7d4e6fcfda66a1d8ca2ffdcb025d7b93e69a97ae
+--! Previous: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
+--! Hash: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

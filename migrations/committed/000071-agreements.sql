@@ -1,5 +1,5 @@
---! Previous: sha1:7d4e6fcfda66a1d8ca2ffdcb025d7b93e69a97ae
---! Hash: sha1:e25fafe54eb55dfded876da985378762f5d38cd8
+--! Previous: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
+--! Hash: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

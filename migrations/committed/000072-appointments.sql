@@ -1,5 +1,5 @@
---! Previous: sha1:e25fafe54eb55dfded876da985378762f5d38cd8
---! Hash: sha1:9c2dbb31f7df5e46638da1513d7a09a04e08ab07
+--! Previous: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
+--! Hash: sha1:dd529750a8799679858cdfbf632554c792751c1f
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:9c2dbb31f7df5e46638da1513d7a09a04e08ab07
---! Hash: sha1:8692200d607225a1e461e48cd4012396ad08d896
+--! Previous: sha1:dd529750a8799679858cdfbf632554c792751c1f
+--! Hash: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

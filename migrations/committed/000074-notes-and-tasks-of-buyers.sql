@@ -1,5 +1,5 @@
---! Previous: sha1:8692200d607225a1e461e48cd4012396ad08d896
---! Hash: sha1:48b99e261a65c98c7444c9989e5f4a031c5c0f62
+--! Previous: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
+--! Hash: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

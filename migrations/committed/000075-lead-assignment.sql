@@ -1,5 +1,5 @@
---! Previous: sha1:48b99e261a65c98c7444c9989e5f4a031c5c0f62
---! Hash: sha1:c4a4dde3516ca35dad9f9402bc5d6d14345cd5a0
+--! Previous: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
+--! Hash: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

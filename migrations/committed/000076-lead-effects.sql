@@ -1,5 +1,5 @@
---! Previous: sha1:c4a4dde3516ca35dad9f9402bc5d6d14345cd5a0
---! Hash: sha1:126de94cfd7386d53703f15b22f9990d07416d58
+--! Previous: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
+--! Hash: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

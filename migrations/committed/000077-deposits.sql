@@ -1,5 +1,5 @@
---! Previous: sha1:126de94cfd7386d53703f15b22f9990d07416d58
---! Hash: sha1:5f89c8ae4f28426b57e7aa2a8e09a500d61d518d
+--! Previous: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
+--! Hash: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:5f89c8ae4f28426b57e7aa2a8e09a500d61d518d
---! Hash: sha1:719530a95b75308148fc7a2ad146dd87a63279f0
+--! Previous: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
+--! Hash: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:719530a95b75308148fc7a2ad146dd87a63279f0
---! Hash: sha1:f33c0cb13912ef13507e3357e60692d343fb1686
+--! Previous: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
+--! Hash: sha1:46916f8e7a162a342845c769e36aef1215ee0fdc
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
