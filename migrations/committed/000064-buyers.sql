@@ -499,8 +499,14 @@ language sql stable as $$
 $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
+-- plpgsql, because deposits have a later chapter; definer, because the balance is the same for whoever sees the purchase.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable as $$ select app_public.buyers_net_purchase_price(b)::numeric $$;
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return app_public.buyers_net_purchase_price(b) - coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')), 0);
+end $$;
 create function app_public.buyers_ppsf(b app_public.buyers) returns numeric
 language sql stable as $$ select round(b.price / nullif(u.effective_sqft, 0), 2) from app_public.units u where u.id = b.unit_id $$;
 create function app_public.buyers_allowed_transitions(b app_public.buyers) returns app_public.transition[]
@@ -540,13 +546,6 @@ comment on function app_public.buyers_documents is E'@ordered\n\nThe documents o
 comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';
 comment on function app_public.lots_buyer is 'The purchase in force of the lot by itself; null without the permission buyer.read.';
 comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
-
--- Who brings a purchase knows its agent, as with leads.
-alter policy sellers on app_public.agents
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-    or exists (select from app_public.leads l where l.agent_id = agents.id)
-    or exists (select from app_public.buyers b where b.agent_id = agents.id and b.assignee_id = (select app_public.current_user_id()))));
 
 alter table app_public.lease_permits add column buyer_id uuid,
   add constraint lease_permits_buyer_id_fkey foreign key (buyer_id, project_id) references app_public.buyers (id, project_id) on delete restrict;

@@ -694,3 +694,12 @@ comment on column app_public.personalization_discounts.promotion_id is 'The prom
 comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_discounts_created_by_id_fkey on app_public.personalization_discounts is E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+
+create function app_public.buyers_personalization(b app_public.buyers) returns app_public.personalizations
+language sql stable as $$
+  select p from app_public.personalizations p
+  where p.unit_id = b.unit_id and (p.buyer_id = b.id or p.lead_id = b.lead_id) and p.status not in ('CANCELLED', 'SUPERSEDED')
+  order by p.id desc limit 1
+$$;
+grant execute on function app_public.buyers_personalization to plat_user, plat_anonymous;
+comment on function app_public.buyers_personalization is 'The options chosen last for the home.';
