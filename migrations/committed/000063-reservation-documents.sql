@@ -1,5 +1,5 @@
---! Previous: sha1:f5f353adb7df959248afff4c422a480d85e85d3c
---! Hash: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
+--! Previous: sha1:f6051fc9f099b73f1b7f4a6291e5e57cde5f5158
+--! Hash: sha1:02f0afa58ce381d30e15ffb01368ba6d6069b7d5
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

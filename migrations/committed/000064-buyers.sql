@@ -1,5 +1,5 @@
---! Previous: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
---! Hash: sha1:dfe394d9c0dd8ae94a96a146cd2e0d1e30877273
+--! Previous: sha1:02f0afa58ce381d30e15ffb01368ba6d6069b7d5
+--! Hash: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:dfe394d9c0dd8ae94a96a146cd2e0d1e30877273
---! Hash: sha1:28b3506945d277a8e3e6679bcccb7d56c25b74df
+--! Previous: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
+--! Hash: sha1:10582eadf5d770e922faead00eaf97030b3853ce
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:28b3506945d277a8e3e6679bcccb7d56c25b74df
---! Hash: sha1:cc32aee77b6757666ac5a6a5e28d833933f1748c
+--! Previous: sha1:10582eadf5d770e922faead00eaf97030b3853ce
+--! Hash: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:cc32aee77b6757666ac5a6a5e28d833933f1748c
---! Hash: sha1:997253714973ca69a68f531224d2a3a45e57117a
+--! Previous: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
+--! Hash: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

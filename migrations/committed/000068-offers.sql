@@ -1,5 +1,5 @@
---! Previous: sha1:997253714973ca69a68f531224d2a3a45e57117a
---! Hash: sha1:4a92c206fab633187d2043e1d325e32a4d32f9e0
+--! Previous: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
+--! Hash: sha1:d775f737058f3db94f0621b375b896887bc23690
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

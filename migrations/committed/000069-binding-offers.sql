@@ -1,5 +1,5 @@
---! Previous: sha1:4a92c206fab633187d2043e1d325e32a4d32f9e0
---! Hash: sha1:c21279cf413e80c7e1e5de69b89c15e5d854c14a
+--! Previous: sha1:d775f737058f3db94f0621b375b896887bc23690
+--! Hash: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

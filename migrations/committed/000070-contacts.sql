@@ -1,5 +1,5 @@
---! Previous: sha1:c21279cf413e80c7e1e5de69b89c15e5d854c14a
---! Hash: sha1:826a67599f416fa3d365c6a5c59740b2888d06c2
+--! Previous: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
+--! Hash: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:826a67599f416fa3d365c6a5c59740b2888d06c2
---! Hash: sha1:e057ca75ba2914475edcc1520422589242f5af5f
+--! Previous: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
+--! Hash: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:e057ca75ba2914475edcc1520422589242f5af5f
---! Hash: sha1:dfe8055c15437199ffe011a0cbab026dbf4fb681
+--! Previous: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
+--! Hash: sha1:dd529750a8799679858cdfbf632554c792751c1f
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

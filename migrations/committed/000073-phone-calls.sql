@@ -1,5 +1,5 @@
---! Previous: sha1:dfe8055c15437199ffe011a0cbab026dbf4fb681
---! Hash: sha1:b4b25d6aa0fefa5c532ad74f689629bad73c3dbf
+--! Previous: sha1:dd529750a8799679858cdfbf632554c792751c1f
+--! Hash: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

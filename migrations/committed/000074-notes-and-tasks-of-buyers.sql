@@ -1,5 +1,5 @@
---! Previous: sha1:b4b25d6aa0fefa5c532ad74f689629bad73c3dbf
---! Hash: sha1:19c2db4e2e1d8b212f5433e4adc8dca477bdf462
+--! Previous: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
+--! Hash: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:19c2db4e2e1d8b212f5433e4adc8dca477bdf462
---! Hash: sha1:762fd743a48e6abda495a0687a50c3227cae4f7c
+--! Previous: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
+--! Hash: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:762fd743a48e6abda495a0687a50c3227cae4f7c
---! Hash: sha1:4873832a99fa2df3f5f6f7f5625cc0e198ee40cd
+--! Previous: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
+--! Hash: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

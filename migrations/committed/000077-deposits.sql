@@ -1,5 +1,5 @@
---! Previous: sha1:4873832a99fa2df3f5f6f7f5625cc0e198ee40cd
---! Hash: sha1:2269a390f7a02740e9e3f2eeb562ffebcdab1853
+--! Previous: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
+--! Hash: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:2269a390f7a02740e9e3f2eeb562ffebcdab1853
---! Hash: sha1:679c4af429e733326e7e6db33695f4e385158db9
+--! Previous: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
+--! Hash: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:679c4af429e733326e7e6db33695f4e385158db9
---! Hash: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
+--! Previous: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
+--! Hash: sha1:46916f8e7a162a342845c769e36aef1215ee0fdc
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
