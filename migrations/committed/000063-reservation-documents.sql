@@ -1,5 +1,5 @@
---! Previous: sha1:5bfe74d019958e595394734e0f417bc62759eb66
---! Hash: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
+--! Previous: sha1:f5f353adb7df959248afff4c422a480d85e85d3c
+--! Hash: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

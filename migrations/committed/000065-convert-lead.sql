@@ -1,5 +1,5 @@
---! Previous: sha1:cc9e995e41a0dff3ad3f59ce8cb95523ced1e3a4
---! Hash: sha1:e4a8dcbbadd1df6a27f12c4cd6469859f0b2e3e7
+--! Previous: sha1:8a34ce5d11badfa118a5c8959a6219c83ed93749
+--! Hash: sha1:449a6fe7cf7009878663d3c644e07555e0ae1c05
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:e4a8dcbbadd1df6a27f12c4cd6469859f0b2e3e7
---! Hash: sha1:cb27c432890c5065acdfe740f2a8c07b4a11e0ca
+--! Previous: sha1:449a6fe7cf7009878663d3c644e07555e0ae1c05
+--! Hash: sha1:b0aaf01975ea5ccea72ddac1b4fef7e074cf6d19
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:dff136bedd6936bf5d97b4baa96ee4cf204f0c16
---! Hash: sha1:29ac55dc9e0c10286207d1b4297bfb016a57b3bd
+--! Previous: sha1:f3c253036d3af08fd610c73c04a36d1cedd54876
+--! Hash: sha1:0369985676e0e4dd4d02b0b11e08d37e783b7293
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

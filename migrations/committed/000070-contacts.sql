@@ -1,5 +1,5 @@
---! Previous: sha1:29ac55dc9e0c10286207d1b4297bfb016a57b3bd
---! Hash: sha1:51f7830b80846391931e35ce7068c85159c2453f
+--! Previous: sha1:0369985676e0e4dd4d02b0b11e08d37e783b7293
+--! Hash: sha1:f0a9bed55f9ae701ffc550c949366abd4fbdfccf
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

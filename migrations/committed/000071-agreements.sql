@@ -1,5 +1,5 @@
---! Previous: sha1:51f7830b80846391931e35ce7068c85159c2453f
---! Hash: sha1:daaea046c910870662538b4c9a167f0583aebc6a
+--! Previous: sha1:f0a9bed55f9ae701ffc550c949366abd4fbdfccf
+--! Hash: sha1:ca28cecb85c80fb0b6256c21efa0df0c60038d02
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:6247ee348802f25a66fd3da8203693b2971416a6
---! Hash: sha1:86ddf4e577cdaa639db884c45ed76c49319ec3b1
+--! Previous: sha1:a4ffebf9e7f3dfdc5ad755856407093b7ce1cdc1
+--! Hash: sha1:209e73220a2bf8dfe0530ccb6a8f7991d4b1d4c5
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:86ddf4e577cdaa639db884c45ed76c49319ec3b1
---! Hash: sha1:4f165411b68dc7cdcf1fb3c77aadfb011772ff4c
+--! Previous: sha1:209e73220a2bf8dfe0530ccb6a8f7991d4b1d4c5
+--! Hash: sha1:d78b6cbb8ac10db0be7c83ec2c2140d546d7f0c4
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

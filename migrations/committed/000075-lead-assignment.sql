@@ -1,5 +1,5 @@
---! Previous: sha1:4f165411b68dc7cdcf1fb3c77aadfb011772ff4c
---! Hash: sha1:5aeef74c1d66dd134bacd381218ba2cb164815dc
+--! Previous: sha1:d78b6cbb8ac10db0be7c83ec2c2140d546d7f0c4
+--! Hash: sha1:b697043e61c6cfeb5b32c7d6e7d442ec1d77cc21
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

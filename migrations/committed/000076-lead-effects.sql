@@ -1,5 +1,5 @@
---! Previous: sha1:5aeef74c1d66dd134bacd381218ba2cb164815dc
---! Hash: sha1:c9ba4c4f481fb74934125d416abfb1ec04d82559
+--! Previous: sha1:b697043e61c6cfeb5b32c7d6e7d442ec1d77cc21
+--! Hash: sha1:40ae0eaf1022f7ef3c94b2faa04898a4e19b3d96
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

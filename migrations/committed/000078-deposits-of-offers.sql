@@ -1,5 +1,5 @@
---! Previous: sha1:368f901f6ce6ee0d44e503fef09fc922e022ec59
---! Hash: sha1:e18e3085042a85365be02b91c89247c21af7ea9f
+--! Previous: sha1:c2bd35a51651c25545e5be0aa008f4bf5825f878
+--! Hash: sha1:1cdf2b4ac6fdf81805a68e9e5fe65459fcbc2bda
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:e18e3085042a85365be02b91c89247c21af7ea9f
---! Hash: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
+--! Previous: sha1:1cdf2b4ac6fdf81805a68e9e5fe65459fcbc2bda
+--! Hash: sha1:f0f0628380bd86badaa5100a667368f5a5b85b57
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

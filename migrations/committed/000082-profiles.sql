@@ -1,5 +1,5 @@
---! Previous: sha1:4ccd311549d7f4542dcc92c95a9f0fe890355dd2
---! Hash: sha1:a78053d1eb5ce9ce556a3719ae75ccac78e81a03
+--! Previous: sha1:f0f0628380bd86badaa5100a667368f5a5b85b57
+--! Hash: sha1:4bdb6c722ee5bd20d134b23a73d50d2acdeefce9
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

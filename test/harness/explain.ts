@@ -12,6 +12,7 @@ interface Node {
   Plans?: Node[];
 }
 
+/** How the statements of a request ran. */
 export interface Explained {
   nodes: Node[];
   indexes: Set<string>;

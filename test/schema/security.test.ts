@@ -36,10 +36,16 @@ test("every table has row security", async () => {
   ).toEqual([]);
 });
 
-test("every view reads with the rights of whoever asks, behind a barrier", async () => {
+test("every view reads with the rights of whoever asks, behind a barrier where it leaves rows out", async () => {
+  // A view of all rows hides none by itself; the policies of its table are a barrier of their own.
   expect(
     await column(`select c.oid::regclass from ${tables} where c.relkind = 'v'
-      and not coalesce(c.reloptions @> '{security_invoker=true,security_barrier=true}', false)`),
+      and not coalesce(c.reloptions @> '{security_invoker=true}', false)`),
+  ).toEqual([]);
+  expect(
+    await column(`select c.oid::regclass from ${tables} where c.relkind = 'v'
+      and pg_get_viewdef(c.oid) ~* '\\y(where|join|having|limit|union|intersect|except)\\y'
+      and not coalesce(c.reloptions @> '{security_barrier=true}', false)`),
   ).toEqual([]);
 });
 
@@ -129,6 +135,8 @@ const callableByAnybody = {
     "create_account",
     "create_buyer",
     "create_lead",
+    "create_offer",
+    "create_offer_response",
     "create_organization",
     "create_organization_invite",
     "create_personalization",
@@ -145,14 +153,21 @@ const callableByAnybody = {
     "revoke_organization_invite",
     "update_buyer",
     "update_lead",
+    "update_negotiation",
     "update_organization_member_role",
     "update_organization_notifications",
     "update_personalization",
     "update_reservation",
     "update_sales_office",
     "update_units",
+    "withdraw_offer",
   ],
   reads: [
+    "binding_offers_filter_side",
+    "binding_offers_loan_to_value",
+    "binding_offers_purchase_price_balance",
+    "binding_offers_total_contract_price",
+    "buyers_accepted_offer",
     "buyers_allowed_transitions",
     "buyers_cancellation_reason",
     "buyers_dob",
@@ -160,6 +175,7 @@ const callableByAnybody = {
     "buyers_filter_query",
     "buyers_full_name",
     "buyers_metadata",
+    "buyers_negotiations",
     "buyers_net_purchase_price",
     "buyers_net_purchase_price_balance",
     "buyers_ppsf",
@@ -194,6 +210,11 @@ const callableByAnybody = {
     "lots_price",
     "lots_price_history",
     "nearest_city",
+    "negotiations_accepted_offer",
+    "negotiations_allowed_transitions",
+    "negotiations_current_offer",
+    "negotiations_floor_price",
+    "negotiations_notes",
     "open_houses_status",
     "organization_invites_status",
     "organizations_address",
@@ -225,6 +246,7 @@ const callableByAnybody = {
     "recently_sold_units",
     "reservations_allowed_transitions",
     "reservations_metadata",
+    "reservations_negotiation",
     "reservations_notes",
     "reservations_ppsf",
     "reservations_total_contract_price",
@@ -317,10 +339,12 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_hidden.viewer_organizations",
     "app_hidden.viewer_own_projects",
     "app_hidden.viewer_projects",
+    "app_hidden.viewer_purchase_appointments",
     "app_hidden.viewer_purchase_floor_plans",
     "app_hidden.viewer_purchase_leads",
     "app_hidden.viewer_purchase_lots",
     "app_hidden.viewer_purchase_negotiations",
+    "app_hidden.viewer_purchase_offers",
     "app_hidden.viewer_purchase_projects",
     "app_hidden.viewer_purchase_reservations",
     "app_hidden.viewer_purchase_units",
@@ -330,6 +354,8 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.discount_amount",
     "app_private.invite_buyer",
     "app_private.live_lead",
+    "app_private.lock_negotiation",
+    "app_private.paid_deposits",
     "app_private.lock_purchase",
     "app_private.lock_reservation",
     "app_private.open_import",
