@@ -361,6 +361,21 @@ begin
 end $$;
 create trigger _300_keep before delete on app_public.buyers for each row execute function app_private.tg_buyers__keep();
 
+create function app_private.tg_members__unassign_deals() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  deal_table text;
+begin
+  for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
+    execute format('update app_public.%I set assignee_id = null where organization_id = $1 and assignee_id = $2 and deleted_at is null', deal_table)
+      using old.organization_id, old.user_id;
+  end loop;
+  return null;
+end $$;
+comment on function app_private.tg_members__unassign_deals() is 'Deals that a former member worked on have nobody assigned; those of leads follow their leads.';
+create trigger _500_unassign_deals after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__unassign_deals();
+
 create function app_private.settle_rescission(buyer_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

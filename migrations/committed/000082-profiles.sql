@@ -1,5 +1,5 @@
---! Previous: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
---! Hash: sha1:e21e2540d22ef448abcba6691aaca5bf87c9c605
+--! Previous: sha1:f0f0628380bd86badaa5100a667368f5a5b85b57
+--! Hash: sha1:4bdb6c722ee5bd20d134b23a73d50d2acdeefce9
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
