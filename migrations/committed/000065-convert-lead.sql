@@ -1,5 +1,5 @@
---! Previous: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
---! Hash: sha1:10582eadf5d770e922faead00eaf97030b3853ce
+--! Previous: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
+--! Hash: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

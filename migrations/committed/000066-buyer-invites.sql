@@ -1,5 +1,5 @@
---! Previous: sha1:10582eadf5d770e922faead00eaf97030b3853ce
---! Hash: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
+--! Previous: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
+--! Hash: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
---! Hash: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
+--! Previous: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
+--! Hash: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

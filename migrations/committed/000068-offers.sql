@@ -1,5 +1,5 @@
---! Previous: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
---! Hash: sha1:d775f737058f3db94f0621b375b896887bc23690
+--! Previous: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
+--! Hash: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

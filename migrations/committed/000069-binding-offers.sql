@@ -1,5 +1,5 @@
---! Previous: sha1:d775f737058f3db94f0621b375b896887bc23690
---! Hash: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
+--! Previous: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
+--! Hash: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

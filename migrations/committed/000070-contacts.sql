@@ -1,5 +1,5 @@
---! Previous: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
---! Hash: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
+--! Previous: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
+--! Hash: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

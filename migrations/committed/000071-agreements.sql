@@ -1,5 +1,5 @@
---! Previous: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
---! Hash: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
+--! Previous: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
+--! Hash: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

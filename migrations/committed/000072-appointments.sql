@@ -1,5 +1,5 @@
---! Previous: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
---! Hash: sha1:dd529750a8799679858cdfbf632554c792751c1f
+--! Previous: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
+--! Hash: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:dd529750a8799679858cdfbf632554c792751c1f
---! Hash: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
+--! Previous: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
+--! Hash: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

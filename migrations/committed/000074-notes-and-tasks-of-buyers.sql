@@ -1,5 +1,5 @@
---! Previous: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
---! Hash: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
+--! Previous: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
+--! Hash: sha1:d90e5387aea6f965925103a099ba0325a5033f28
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
---! Hash: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
+--! Previous: sha1:d90e5387aea6f965925103a099ba0325a5033f28
+--! Hash: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

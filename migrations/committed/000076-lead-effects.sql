@@ -1,5 +1,5 @@
---! Previous: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
---! Hash: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
+--! Previous: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
+--! Hash: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
---! Hash: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
+--! Previous: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
+--! Hash: sha1:345e955ac811edcc03795ce45748b992fb15eca4
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
---! Hash: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
+--! Previous: sha1:345e955ac811edcc03795ce45748b992fb15eca4
+--! Hash: sha1:e88634346715191ccb48c387651bf969025711ad
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

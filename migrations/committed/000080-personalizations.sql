@@ -1,5 +1,5 @@
---! Previous: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
---! Hash: sha1:46916f8e7a162a342845c769e36aef1215ee0fdc
+--! Previous: sha1:e88634346715191ccb48c387651bf969025711ad
+--! Hash: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:f0f0628380bd86badaa5100a667368f5a5b85b57
---! Hash: sha1:4bdb6c722ee5bd20d134b23a73d50d2acdeefce9
+--! Previous: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
+--! Hash: sha1:31506a997db0a8a8ad57dd0a82a1abe432a9d92c
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
