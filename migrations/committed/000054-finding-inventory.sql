@@ -1,5 +1,5 @@
---! Previous: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
---! Hash: sha1:a8df5af270db31d19609c1b1731bcb0df28f582c
+--! Previous: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
+--! Hash: sha1:d179c3d8bb1d2bfc4cf149146f16f57eb4525b0d
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

@@ -1,5 +1,5 @@
---! Previous: sha1:a8df5af270db31d19609c1b1731bcb0df28f582c
---! Hash: sha1:1702dec7889e77ddcd0b7435f8f0b9cab93dc64b
+--! Previous: sha1:d179c3d8bb1d2bfc4cf149146f16f57eb4525b0d
+--! Hash: sha1:ebb39f832d2d2c172715607ff6c4dd42bfeec4e9
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:1702dec7889e77ddcd0b7435f8f0b9cab93dc64b
---! Hash: sha1:9d333d3ad9fcda1bab0bf0fd7b4a531dc883a996
+--! Previous: sha1:ebb39f832d2d2c172715607ff6c4dd42bfeec4e9
+--! Hash: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

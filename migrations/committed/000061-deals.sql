@@ -1,5 +1,5 @@
---! Previous: sha1:9d333d3ad9fcda1bab0bf0fd7b4a531dc883a996
---! Hash: sha1:4d8bd0642824f4e594db484222a69f91cc54d8c9
+--! Previous: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
+--! Hash: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

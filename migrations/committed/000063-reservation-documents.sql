@@ -1,5 +1,5 @@
---! Previous: sha1:2b44a6da1407d4f5cfc078e921a708d923f807ad
---! Hash: sha1:b8b8b4a2f9e0c533bc3a5d838b3153517da59da1
+--! Previous: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
+--! Hash: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:5fbdff2d9f22f6d71ab2597f2d81901232cb6681
---! Hash: sha1:a65a352e1b90932b67b561c890f267fca03d00ac
+--! Previous: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
+--! Hash: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

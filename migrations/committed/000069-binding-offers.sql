@@ -1,5 +1,5 @@
---! Previous: sha1:2fb8b77b5b7703dc30a83ad5795b22e172936d19
---! Hash: sha1:2d696a9d77733fdd62e967b8cc451a71c9464fdc
+--! Previous: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
+--! Hash: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:2d696a9d77733fdd62e967b8cc451a71c9464fdc
---! Hash: sha1:a3a7d8b1b1048bb806901e71cd95a5422d91f6dd
+--! Previous: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
+--! Hash: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

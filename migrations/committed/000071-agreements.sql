@@ -1,5 +1,5 @@
---! Previous: sha1:a3a7d8b1b1048bb806901e71cd95a5422d91f6dd
---! Hash: sha1:12fd5a644beaec1475a165fdc0320a6e0a012067
+--! Previous: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
+--! Hash: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

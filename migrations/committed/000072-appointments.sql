@@ -1,5 +1,5 @@
---! Previous: sha1:12fd5a644beaec1475a165fdc0320a6e0a012067
---! Hash: sha1:11f05772385deda64528fabbe3c07212b6d2c121
+--! Previous: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
+--! Hash: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.
@@ -50,6 +50,15 @@ create index appointments_organization_status on app_public.appointments (organi
 create index appointments_project_status on app_public.appointments (project_id, status, starts_at desc, id desc) where deleted_at is null;
 create index appointments_host on app_public.appointments (host_id, starts_at desc, id desc) where deleted_at is null;
 create index appointments_open_house on app_public.appointments (open_house_id) where deleted_at is null;
+
+create function app_hidden.viewer_purchase_appointments() returns setof uuid
+language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+  select a.id from app_public.appointments a where a.buyer_id = any (array(select app_hidden.viewer_purchases())) and a.deleted_at is null
+  union all
+  select a.id from app_public.appointments a where a.lead_id = any (array(select app_hidden.viewer_purchase_leads())) and a.deleted_at is null
+$$;
+grant execute on function app_hidden.viewer_purchase_appointments() to plat_user;
+comment on function app_hidden.viewer_purchase_appointments() is 'The appointments of the viewer''s own purchases.';
 
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first', list_order => 'starts_at desc, id desc',
   own => 'true', has_assignee => true);
@@ -148,6 +157,7 @@ comment on function app_public.appointments_allowed_transitions is E'@notNull\n\
 
 comment on table app_public.appointments is $$
 @portfolio lead.read
+@ownFinder viewer_purchase_appointments
 @defaultOrder starts_at desc
 @defaultFirst 1000
 @filterLists status

@@ -1,5 +1,5 @@
---! Previous: sha1:11f05772385deda64528fabbe3c07212b6d2c121
---! Hash: sha1:a717e1f3bf1868eaa95432e5d1c858bda74b8f90
+--! Previous: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
+--! Hash: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:a717e1f3bf1868eaa95432e5d1c858bda74b8f90
---! Hash: sha1:34eca59f1d1f711a659a23004398ac96cb05da3e
+--! Previous: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
+--! Hash: sha1:d90e5387aea6f965925103a099ba0325a5033f28
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:34eca59f1d1f711a659a23004398ac96cb05da3e
---! Hash: sha1:a1e3ab5d7e5ea15b6f48a8fb3cf296d40ba55750
+--! Previous: sha1:d90e5387aea6f965925103a099ba0325a5033f28
+--! Hash: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:a1e3ab5d7e5ea15b6f48a8fb3cf296d40ba55750
---! Hash: sha1:8cf11a9ee9667fcd86a6af584f356e22fa918a6b
+--! Previous: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
+--! Hash: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

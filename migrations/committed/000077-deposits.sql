@@ -1,5 +1,5 @@
---! Previous: sha1:8cf11a9ee9667fcd86a6af584f356e22fa918a6b
---! Hash: sha1:694310fc81b3648510dad0291345dfb14175ebdb
+--! Previous: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
+--! Hash: sha1:345e955ac811edcc03795ce45748b992fb15eca4
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -85,30 +85,41 @@ insert into app_private.event_names (subject, column_name, value, name)
 --------------------------------------------------------------------------------------------------------
 -- How much, and when.
 
+create function app_private.selections_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return (select coalesce(sum((app_private.personalization_sums(p)).selections), 0) from app_public.personalizations p
+    where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED') and p.deleted_at is null);
+end $$;
+comment on function app_private.selections_total(uuid, uuid, uuid) is 'Like personalization_total, before discounts and credits.';
+
 create function app_private.deposit_price(deposit app_public.deposits) returns numeric
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   buyer app_public.buyers;
   reservation app_public.reservations;
+  price numeric;
+  unit uuid;
 begin
-  select * into buyer from app_public.buyers b where b.id = deposit.buyer_id;
-  if buyer.id is null then
+  if deposit.buyer_id is not null then
+    select * into buyer from app_public.buyers b where b.id = deposit.buyer_id;
+    price := buyer.price;
+    unit := buyer.unit_id;
+  else
     select * into reservation from app_public.reservations r
       where case when deposit.reservation_id is not null then r.id = deposit.reservation_id
         else r.lead_id = deposit.lead_id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null end
       order by r.id desc limit 1;
-    if reservation.id is null or deposit.percent_base = 'PURCHASE_PRICE' then
-      return reservation.price;
-    end if;
-    return reservation.price + app_private.personalization_total(reservation.unit_id, deposit.lead_id, null);
+    price := reservation.price;
+    unit := reservation.unit_id;
   end if;
-  if deposit.percent_base = 'PURCHASE_PRICE' then
-    return buyer.price;
-  end if;
-  return buyer.price + app_private.personalization_total(buyer.unit_id, buyer.lead_id, buyer.id);
+  return price + case deposit.percent_base
+    when 'PURCHASE_PRICE' then 0
+    when 'GROSS_PURCHASE_PRICE' then app_private.selections_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id)
+    else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $$;
 comment on function app_private.deposit_price(app_public.deposits) is
-  'What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what was chosen on top, where its base says so.';
+  'What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what was chosen on top, where its base says so: gross before, net after discounts and credits.';
 
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -308,6 +319,19 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
   execute function app_private.tg_buyers__deposit_dates();
 
 --------------------------------------------------------------------------------------------------------
+
+create or replace function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
+language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
+
+create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
+  where (d.lead_id = $1 or d.buyer_id = $2) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
+$$;
+grant execute on function app_private.paid_deposits to plat_user, plat_anonymous;
+comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
+create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
+language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
 
 create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
 language sql stable as $$ select case when d.notes is not null and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;

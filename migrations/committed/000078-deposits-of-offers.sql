@@ -1,5 +1,5 @@
---! Previous: sha1:694310fc81b3648510dad0291345dfb14175ebdb
---! Hash: sha1:e5e4117e459b8f6ee913472af23cdea1b287c900
+--! Previous: sha1:345e955ac811edcc03795ce45748b992fb15eca4
+--! Hash: sha1:e88634346715191ccb48c387651bf969025711ad
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:e5e4117e459b8f6ee913472af23cdea1b287c900
---! Hash: sha1:4b699db005c51d0dffce68b84a2297fad1aaae6c
+--! Previous: sha1:e88634346715191ccb48c387651bf969025711ad
+--! Hash: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:4b699db005c51d0dffce68b84a2297fad1aaae6c
---! Hash: sha1:8dd54c5f3a455b67f13068b52a9f5e77733a5eac
+--! Previous: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
+--! Hash: sha1:31506a997db0a8a8ad57dd0a82a1abe432a9d92c
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
