@@ -1,5 +1,5 @@
---! Previous: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
---! Hash: sha1:f6051fc9f099b73f1b7f4a6291e5e57cde5f5158
+--! Previous: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
+--! Hash: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:f6051fc9f099b73f1b7f4a6291e5e57cde5f5158
---! Hash: sha1:02f0afa58ce381d30e15ffb01368ba6d6069b7d5
+--! Previous: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
+--! Hash: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:02f0afa58ce381d30e15ffb01368ba6d6069b7d5
---! Hash: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
+--! Previous: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
+--! Hash: sha1:01a82115b1226f1d0348a1c83a5337efe7ed9cb6
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

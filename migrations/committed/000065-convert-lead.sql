@@ -1,5 +1,5 @@
---! Previous: sha1:a3be8b4bd28e3013e95f918f8278619fd898a844
---! Hash: sha1:10582eadf5d770e922faead00eaf97030b3853ce
+--! Previous: sha1:01a82115b1226f1d0348a1c83a5337efe7ed9cb6
+--! Hash: sha1:dd6fac1f6083d5d168c38c3571a41a3c020fa2de
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

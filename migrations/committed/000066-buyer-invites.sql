@@ -1,5 +1,5 @@
---! Previous: sha1:10582eadf5d770e922faead00eaf97030b3853ce
---! Hash: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
+--! Previous: sha1:dd6fac1f6083d5d168c38c3571a41a3c020fa2de
+--! Hash: sha1:40b33c7c99fa0c15f75b2dd060b378a4918b4a92
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:3dac3af346e415c62c8cdf7eec26a72499d4e5cb
---! Hash: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
+--! Previous: sha1:40b33c7c99fa0c15f75b2dd060b378a4918b4a92
+--! Hash: sha1:c43848b03f73f052a6eaf3742bd1302efc1697e4
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:ebba49156a462f16d371c14c76cd26395d87dc30
---! Hash: sha1:d775f737058f3db94f0621b375b896887bc23690
+--! Previous: sha1:c43848b03f73f052a6eaf3742bd1302efc1697e4
+--! Hash: sha1:dec0eea5652384032c0089fbde0122321f4b11cf
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:d775f737058f3db94f0621b375b896887bc23690
---! Hash: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
+--! Previous: sha1:dec0eea5652384032c0089fbde0122321f4b11cf
+--! Hash: sha1:c2762f3ffb877db2c6b780e053f13aa556b46418
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:3266fdad7a1e68ac76615310bde276fd277d2179
---! Hash: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
+--! Previous: sha1:c2762f3ffb877db2c6b780e053f13aa556b46418
+--! Hash: sha1:76360e500de6d7a0abecde40931475eb9628bf94
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

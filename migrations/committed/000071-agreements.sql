@@ -1,5 +1,5 @@
---! Previous: sha1:3fd4280046db1125d8af6ea61a93da0fefd81788
---! Hash: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
+--! Previous: sha1:76360e500de6d7a0abecde40931475eb9628bf94
+--! Hash: sha1:eef9cf96f93f33edcfd032f5da4b4ae1d9aa3add
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

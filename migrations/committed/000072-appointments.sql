@@ -1,5 +1,5 @@
---! Previous: sha1:a39c2de546f5000bd86d403d9c6aaffaea49c71e
---! Hash: sha1:dd529750a8799679858cdfbf632554c792751c1f
+--! Previous: sha1:eef9cf96f93f33edcfd032f5da4b4ae1d9aa3add
+--! Hash: sha1:358970a901448fb964f84afaca3035a01c54a38c
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

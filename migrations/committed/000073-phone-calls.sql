@@ -1,5 +1,5 @@
---! Previous: sha1:dd529750a8799679858cdfbf632554c792751c1f
---! Hash: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
+--! Previous: sha1:358970a901448fb964f84afaca3035a01c54a38c
+--! Hash: sha1:aa572df626edcd1b5a4f9137117573371d843a8f
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:6d07fc4fd6690f77af0ceb171ab1968cc91a3b5c
---! Hash: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
+--! Previous: sha1:aa572df626edcd1b5a4f9137117573371d843a8f
+--! Hash: sha1:e1df008eb8889ce1bbeb34568eeabf9da45a47c1
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

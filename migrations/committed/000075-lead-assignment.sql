@@ -1,5 +1,5 @@
---! Previous: sha1:72ea6189dc1af04037bcee2111c29e9af32cd35a
---! Hash: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
+--! Previous: sha1:e1df008eb8889ce1bbeb34568eeabf9da45a47c1
+--! Hash: sha1:1138bca572fda9e94732439f1f857071f0ea4988
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:01956a800f6135c432eee2bc5df439f4dd95e7f1
---! Hash: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
+--! Previous: sha1:1138bca572fda9e94732439f1f857071f0ea4988
+--! Hash: sha1:e8d1f5c8129569639ef6b4be4fa0fdeddcb3a8c0
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:66e75d420787c74c7a89fa8debe282324f1a81ec
---! Hash: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
+--! Previous: sha1:e8d1f5c8129569639ef6b4be4fa0fdeddcb3a8c0
+--! Hash: sha1:4e9fddd69851a6a6db2b67cc2785e0c908e52afc
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:cc13babc1c7eace44dbd6566666b4e47f3423662
---! Hash: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
+--! Previous: sha1:4e9fddd69851a6a6db2b67cc2785e0c908e52afc
+--! Hash: sha1:ae746a004f4caf8ba7aa76703a1f9ad026d0c89a
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:fabeaee2f46d8c054f78b5c140d8cf7fe1c0076f
---! Hash: sha1:46916f8e7a162a342845c769e36aef1215ee0fdc
+--! Previous: sha1:ae746a004f4caf8ba7aa76703a1f9ad026d0c89a
+--! Hash: sha1:14f6d180f24a5d46549ce99afc878710ca66b7e0
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
---! Hash: sha1:e21e2540d22ef448abcba6691aaca5bf87c9c605
+--! Previous: sha1:14f6d180f24a5d46549ce99afc878710ca66b7e0
+--! Hash: sha1:96962af670de48a0defb503cb422fdd1bcab3ca0
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
