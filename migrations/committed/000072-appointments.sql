@@ -1,5 +1,5 @@
 --! Previous: sha1:e057ca75ba2914475edcc1520422589242f5af5f
---! Hash: sha1:dfe8055c15437199ffe011a0cbab026dbf4fb681
+--! Hash: sha1:e825d08b0a173d0990c77bb9ace8862b93d57852
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.
@@ -129,6 +129,21 @@ begin
   return new;
 end $$;
 create trigger _400_prepare before insert or update on app_public.appointments for each row execute function app_private.tg_appointments__prepare();
+
+create or replace function app_hidden.viewer_counterparts() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+  reservations uuid[] := array(select app_hidden.viewer_purchase_reservations());
+begin
+  if purchases <> '{}' or reservations <> '{}' then
+    return query
+      select b.assignee_id from app_public.buyers b where b.id = any (purchases) and b.assignee_id is not null
+      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null
+      union select a.host_id from app_public.appointments a where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
+  end if;
+end $$;
+comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations, or receive them.';
 
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text

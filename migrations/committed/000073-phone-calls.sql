@@ -1,5 +1,5 @@
---! Previous: sha1:dfe8055c15437199ffe011a0cbab026dbf4fb681
---! Hash: sha1:b4b25d6aa0fefa5c532ad74f689629bad73c3dbf
+--! Previous: sha1:e825d08b0a173d0990c77bb9ace8862b93d57852
+--! Hash: sha1:ee2c0608967b3df3d116cbd374bdb6580a3ad726
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:b4b25d6aa0fefa5c532ad74f689629bad73c3dbf
---! Hash: sha1:19c2db4e2e1d8b212f5433e4adc8dca477bdf462
+--! Previous: sha1:ee2c0608967b3df3d116cbd374bdb6580a3ad726
+--! Hash: sha1:e557daa2f0cef5639fcce373c35f440332ad476e
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:19c2db4e2e1d8b212f5433e4adc8dca477bdf462
---! Hash: sha1:762fd743a48e6abda495a0687a50c3227cae4f7c
+--! Previous: sha1:e557daa2f0cef5639fcce373c35f440332ad476e
+--! Hash: sha1:a57027e2ecfe3d244db5103012a4f121a5d6d62c
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:762fd743a48e6abda495a0687a50c3227cae4f7c
---! Hash: sha1:4873832a99fa2df3f5f6f7f5625cc0e198ee40cd
+--! Previous: sha1:a57027e2ecfe3d244db5103012a4f121a5d6d62c
+--! Hash: sha1:2ef14ea24bbb5d1dcee54345ba0e41731380037a
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:2269a390f7a02740e9e3f2eeb562ffebcdab1853
---! Hash: sha1:679c4af429e733326e7e6db33695f4e385158db9
+--! Previous: sha1:a8d60d15c60776e8b90760eecc3b78a5374ceb3b
+--! Hash: sha1:64b99d2291e0eee4cb9eb3912648c03a5ac22081
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

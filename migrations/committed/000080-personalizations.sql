@@ -1,5 +1,5 @@
---! Previous: sha1:679c4af429e733326e7e6db33695f4e385158db9
---! Hash: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
+--! Previous: sha1:64b99d2291e0eee4cb9eb3912648c03a5ac22081
+--! Hash: sha1:62b3de188b71c0cbce9c9b1998056b7e0edbf36b
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:3fe9737eeed3568005fb18a0e4b7dcef279ca32f
---! Hash: sha1:e21e2540d22ef448abcba6691aaca5bf87c9c605
+--! Previous: sha1:62b3de188b71c0cbce9c9b1998056b7e0edbf36b
+--! Hash: sha1:22105410658aa978748f7329b6a553ae660f9004
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
