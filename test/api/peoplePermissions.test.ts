@@ -264,6 +264,23 @@ test("what the team notes is not for the buyer", async () => {
   });
 });
 
+test("a buyer sees who receives them: name and phone, not the e-mail address", async () => {
+  const id = await createIn(world.owen)("createAppointment", {
+    ...deals["the buyer's"],
+    type: "CLOSING",
+    startsAt: hour(++hours),
+    endsAt: hour(hours + 1),
+    hostId: world.ada.id,
+  });
+  const ask =
+    "query ($id: ID!) { appointment(id: $id) { host { fullName email } salesOffice { id } project { id } } }";
+  expect((await bea.get(ask, { id })).appointment).toEqual({
+    host: { fullName: "Ada Admin", email: null },
+    salesOffice: { id: expect.any(String) },
+    project: { id: world.project.id },
+  });
+});
+
 test("a buyer does not see the draft of an agreement", async () => {
   const id = await createIn(world.owen)("createAgreement", {
     ...deals["the buyer's"],
