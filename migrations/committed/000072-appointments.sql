@@ -1,5 +1,5 @@
 --! Previous: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
---! Hash: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
+--! Hash: sha1:5a7d75413fac3b4a4c46ec2500268f7bf2a3c8e2
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
---! Hash: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
+--! Previous: sha1:5a7d75413fac3b4a4c46ec2500268f7bf2a3c8e2
+--! Hash: sha1:0d9bf1e470944bbb2103a2cbcbd28349baac7640
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

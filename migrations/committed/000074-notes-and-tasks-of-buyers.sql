@@ -1,5 +1,5 @@
---! Previous: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
---! Hash: sha1:d90e5387aea6f965925103a099ba0325a5033f28
+--! Previous: sha1:0d9bf1e470944bbb2103a2cbcbd28349baac7640
+--! Hash: sha1:048ba4b5470932e85bcdc7e652af74642f912e34
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:d90e5387aea6f965925103a099ba0325a5033f28
---! Hash: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
+--! Previous: sha1:048ba4b5470932e85bcdc7e652af74642f912e34
+--! Hash: sha1:9f39a35e7966a5056af90fd68c0982db7e12421f
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

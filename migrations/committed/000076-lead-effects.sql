@@ -1,5 +1,5 @@
---! Previous: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
---! Hash: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
+--! Previous: sha1:9f39a35e7966a5056af90fd68c0982db7e12421f
+--! Hash: sha1:25b5e1159a63cf43aea3e6ee66bc3e373b1a4b8b
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
---! Hash: sha1:345e955ac811edcc03795ce45748b992fb15eca4
+--! Previous: sha1:25b5e1159a63cf43aea3e6ee66bc3e373b1a4b8b
+--! Hash: sha1:c4b8096cf2efc2cd2e0c7d01be6f89bc7689fe87
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

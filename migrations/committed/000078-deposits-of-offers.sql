@@ -1,5 +1,5 @@
---! Previous: sha1:345e955ac811edcc03795ce45748b992fb15eca4
---! Hash: sha1:e88634346715191ccb48c387651bf969025711ad
+--! Previous: sha1:c4b8096cf2efc2cd2e0c7d01be6f89bc7689fe87
+--! Hash: sha1:d91b3917053a11a99a42c291be95c222be3f3556
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

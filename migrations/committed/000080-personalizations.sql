@@ -1,5 +1,5 @@
---! Previous: sha1:e88634346715191ccb48c387651bf969025711ad
---! Hash: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
+--! Previous: sha1:d91b3917053a11a99a42c291be95c222be3f3556
+--! Hash: sha1:f0845c4b503a51835b14bb3192621b2492b5ba19
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
---! Hash: sha1:31506a997db0a8a8ad57dd0a82a1abe432a9d92c
+--! Previous: sha1:f0845c4b503a51835b14bb3192621b2492b5ba19
+--! Hash: sha1:14b3e41b3f50033e8174026d51fe643edc125326
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
