@@ -1,5 +1,5 @@
---! Previous: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
---! Hash: sha1:b232e8fd5b9e55cb6ae2501054612ba6866325de
+--! Previous: sha1:acea95e8c15c4107425252419904440ee231c999
+--! Hash: sha1:50b2a256e69002df0c08a830f1f38648302515e1
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

@@ -1,5 +1,5 @@
---! Previous: sha1:b232e8fd5b9e55cb6ae2501054612ba6866325de
---! Hash: sha1:2ddddf8972dd0e2b3e95f87abdfc7a70fa884e37
+--! Previous: sha1:50b2a256e69002df0c08a830f1f38648302515e1
+--! Hash: sha1:85e7c470a4f343b56f3db54338c085da2d51cbe5
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

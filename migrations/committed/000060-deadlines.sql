@@ -1,5 +1,5 @@
---! Previous: sha1:2ddddf8972dd0e2b3e95f87abdfc7a70fa884e37
---! Hash: sha1:224fb21da9d40cc36b613070fa5be411556b15e4
+--! Previous: sha1:85e7c470a4f343b56f3db54338c085da2d51cbe5
+--! Hash: sha1:136a839bac84c4dd52174bc6fecbadf60edb37cb
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

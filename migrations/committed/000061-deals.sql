@@ -1,5 +1,5 @@
---! Previous: sha1:224fb21da9d40cc36b613070fa5be411556b15e4
---! Hash: sha1:53c10f48e9d3fc348b23f1f6903a4d894034a6fe
+--! Previous: sha1:136a839bac84c4dd52174bc6fecbadf60edb37cb
+--! Hash: sha1:2a5c2502fe0489e435f6d276e1be042ab5450968
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

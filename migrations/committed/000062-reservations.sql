@@ -1,5 +1,5 @@
---! Previous: sha1:53c10f48e9d3fc348b23f1f6903a4d894034a6fe
---! Hash: sha1:3db78d1803fb2cd0d2941ee71b2c379aafdffa2f
+--! Previous: sha1:2a5c2502fe0489e435f6d276e1be042ab5450968
+--! Hash: sha1:a29c0eb389eabe97be2a479544fe760d3ceec372
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

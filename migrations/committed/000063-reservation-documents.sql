@@ -1,5 +1,5 @@
---! Previous: sha1:3db78d1803fb2cd0d2941ee71b2c379aafdffa2f
---! Hash: sha1:0f0f75ad03d9af13603341e29a75e33a2e39798c
+--! Previous: sha1:a29c0eb389eabe97be2a479544fe760d3ceec372
+--! Hash: sha1:1c65129f3adb2a4ec499b450196f047b3e2063f5
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

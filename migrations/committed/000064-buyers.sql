@@ -1,5 +1,5 @@
---! Previous: sha1:0f0f75ad03d9af13603341e29a75e33a2e39798c
---! Hash: sha1:82ebea73ec9cdb326b5d958f662908aa77000744
+--! Previous: sha1:1c65129f3adb2a4ec499b450196f047b3e2063f5
+--! Hash: sha1:e011cb4eafaa048be42156febcf420de70122da6
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:82ebea73ec9cdb326b5d958f662908aa77000744
---! Hash: sha1:740dde1894f803de0daba93562e69121a739aabd
+--! Previous: sha1:e011cb4eafaa048be42156febcf420de70122da6
+--! Hash: sha1:0640c9ccd8099eeb8f3ddc28fb8484a0948e27ad
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:740dde1894f803de0daba93562e69121a739aabd
---! Hash: sha1:c8c511e8f166cc5623240a100d29a81b9e91776a
+--! Previous: sha1:0640c9ccd8099eeb8f3ddc28fb8484a0948e27ad
+--! Hash: sha1:f8109be401a2e19739bffa51d96335a8f709105b
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

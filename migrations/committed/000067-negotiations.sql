@@ -1,5 +1,5 @@
---! Previous: sha1:c8c511e8f166cc5623240a100d29a81b9e91776a
---! Hash: sha1:7f56ddda50baab066919e1167d4bdd94aea9c924
+--! Previous: sha1:f8109be401a2e19739bffa51d96335a8f709105b
+--! Hash: sha1:67e82284b07da1e494210eea0438dcdd8b8ba499
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:7f56ddda50baab066919e1167d4bdd94aea9c924
---! Hash: sha1:ab18cc79eaf912d23f45ebb200914328b669858e
+--! Previous: sha1:67e82284b07da1e494210eea0438dcdd8b8ba499
+--! Hash: sha1:e3bb4a61dc10f3d6020c70d5129ecb39b01d7231
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

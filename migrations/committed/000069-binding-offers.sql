@@ -1,5 +1,5 @@
---! Previous: sha1:ab18cc79eaf912d23f45ebb200914328b669858e
---! Hash: sha1:b91afb964ce5cc0126045d1212f923a9f218eba6
+--! Previous: sha1:e3bb4a61dc10f3d6020c70d5129ecb39b01d7231
+--! Hash: sha1:d2c5555ba3a53f6fedf8fcb3e1da3480615a6c25
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

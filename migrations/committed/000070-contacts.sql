@@ -1,5 +1,5 @@
---! Previous: sha1:b91afb964ce5cc0126045d1212f923a9f218eba6
---! Hash: sha1:2108375f398e986a2ed5f420afaf3ddc6504c5f6
+--! Previous: sha1:d2c5555ba3a53f6fedf8fcb3e1da3480615a6c25
+--! Hash: sha1:c34bc510fda86f8178d4083f6c435b65de6306d9
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

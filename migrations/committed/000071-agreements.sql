@@ -1,5 +1,5 @@
---! Previous: sha1:2108375f398e986a2ed5f420afaf3ddc6504c5f6
---! Hash: sha1:6fcc90ede79b92cc0a3ca42973348003247ebbb8
+--! Previous: sha1:c34bc510fda86f8178d4083f6c435b65de6306d9
+--! Hash: sha1:ed4ba744a1a1c38a91bf44287933dc16c2631faa
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

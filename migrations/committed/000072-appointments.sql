@@ -1,5 +1,5 @@
---! Previous: sha1:6fcc90ede79b92cc0a3ca42973348003247ebbb8
---! Hash: sha1:6f9b5feecce5965c4e54b319caaf49e68e46d59d
+--! Previous: sha1:ed4ba744a1a1c38a91bf44287933dc16c2631faa
+--! Hash: sha1:5b4ee2e8a8b48ab7dc22db647093d7aa7e524b25
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:6f9b5feecce5965c4e54b319caaf49e68e46d59d
---! Hash: sha1:12162563b762fe7ad58e9bb76c2f192c52eb7ddc
+--! Previous: sha1:5b4ee2e8a8b48ab7dc22db647093d7aa7e524b25
+--! Hash: sha1:93c3475bba36dfa017a5a0617d02498f219fa987
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

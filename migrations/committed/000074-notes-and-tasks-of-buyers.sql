@@ -1,5 +1,5 @@
---! Previous: sha1:12162563b762fe7ad58e9bb76c2f192c52eb7ddc
---! Hash: sha1:181506b3588b4aeacebb569a9432469a8d47097d
+--! Previous: sha1:93c3475bba36dfa017a5a0617d02498f219fa987
+--! Hash: sha1:f21d7631f26f2a64e2835287ced3cd0a0c310444
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:181506b3588b4aeacebb569a9432469a8d47097d
---! Hash: sha1:e241f3ee5b7e5cbd4dd24e741c09162fb042a6be
+--! Previous: sha1:f21d7631f26f2a64e2835287ced3cd0a0c310444
+--! Hash: sha1:3aa93b737fa679e49cde009c5ede8b8470012186
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

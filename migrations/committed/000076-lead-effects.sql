@@ -1,5 +1,5 @@
---! Previous: sha1:e241f3ee5b7e5cbd4dd24e741c09162fb042a6be
---! Hash: sha1:c2880ddf2bc6fc4800356cba8a6aca9e4dbf0a6d
+--! Previous: sha1:3aa93b737fa679e49cde009c5ede8b8470012186
+--! Hash: sha1:d0757f649127490c13d9b358d6c5262da8dba59a
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

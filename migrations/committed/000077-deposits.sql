@@ -1,5 +1,5 @@
---! Previous: sha1:c2880ddf2bc6fc4800356cba8a6aca9e4dbf0a6d
---! Hash: sha1:5edc74f3e735e1348f6d4c6554c3ca9e6c52099c
+--! Previous: sha1:d0757f649127490c13d9b358d6c5262da8dba59a
+--! Hash: sha1:3f592669735109c67ca2493bc5555d4ffd5da9ca
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:5edc74f3e735e1348f6d4c6554c3ca9e6c52099c
---! Hash: sha1:a5b9459fcd41dec620e97c6530a536056c863928
+--! Previous: sha1:3f592669735109c67ca2493bc5555d4ffd5da9ca
+--! Hash: sha1:c61b1c769d253e4459209ef24639917390f72e2f
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:a5b9459fcd41dec620e97c6530a536056c863928
---! Hash: sha1:d439e048baa63c560494967312ff09924ad862c9
+--! Previous: sha1:c61b1c769d253e4459209ef24639917390f72e2f
+--! Hash: sha1:ad55b34efe7daee0655bcd6532394e850249ebc5
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:d439e048baa63c560494967312ff09924ad862c9
---! Hash: sha1:4340c5511afb7febed0c57d3b33349885a3f55a1
+--! Previous: sha1:ad55b34efe7daee0655bcd6532394e850249ebc5
+--! Hash: sha1:225f9a1f494040a5e5c474001a722a6d8d19839b
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
