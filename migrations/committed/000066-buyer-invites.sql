@@ -332,6 +332,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 alter function app_public.projects_abstract(app_public.projects) rename to project_abstract_of;
 alter function app_public.project_abstract_of(app_public.projects) set schema app_private;
+revoke execute on function app_private.project_abstract_of from plat_user, plat_anonymous;
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))

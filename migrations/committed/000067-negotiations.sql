@@ -7,6 +7,13 @@
 -- follows, and what is pending is withdrawn when a negotiation is called off.
 --
 -- Everything about the negotiations of a unit happens under a lock of the unit, so one thing after the other.
+--
+-- Chosen where nothing else says so:
+-- - A negotiation is open, and the only one of its lead or buyer about the unit, until it is ACCEPTED or CANCELLED.
+-- - A withdrawn offer leaves it OPEN. It counts as the end of a round.
+-- - It begins about a unit that is AVAILABLE, or theirs already, and with a lead that is neither LOST nor UNQUALIFIED.
+-- - Whoever may not read the floor price reads no events of negotiations either, since they hold it.
+-- - An accepted negotiation stays so when the deal falls through later; then a new one can be begun.
 
 update app_public.negotiation_status_values set description = 'No offer has been made, or the last one was withdrawn.' where value = 'OPEN';
 alter table app_public.negotiations add column currency app_public.currency_code not null;
@@ -236,6 +243,17 @@ comment on function app_private.tg_negotiations__effects() is
   'What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation, the status of the lead.';
 create trigger _500_effects after update of status on app_public.negotiations for each row
   when (old.status is distinct from new.status) execute function app_private.tg_negotiations__effects();
+
+-- A lead who becomes a buyer goes on negotiating as one.
+create function app_private.tg_buyers__negotiations() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.negotiations n set buyer_id = new.id
+    where n.lead_id = new.lead_id and n.unit_id = new.unit_id and n.buyer_id is null and n.status <> 'CANCELLED' and n.deleted_at is null;
+  return null;
+end $$;
+create trigger _450_negotiations after insert on app_public.buyers for each row
+  when (new.lead_id is not null and new.unit_id is not null) execute function app_private.tg_buyers__negotiations();
 
 --------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,15 @@
 --
 -- An accepted offer is in force as long as the claim on the unit that it took or kept. A unit has one such claim, and a
 -- claim one accepted offer.
+--
+-- Chosen where nothing else says so:
+-- - Any side begins a round. Between rounds nobody is awaited.
+-- - The team enters offers and answers for the buyer too (manual), because most buyers are no users; never an answer from the
+--   side of the offer. Only a buyer who is a user is held to their own side.
+-- - Below the floor price, an offer of the seller or an acceptance takes the permission sale.strategy: FORBIDDEN without it.
+-- - Acceptance without reservation or purchase claims the unit for as long as a reservation of the project lasts.
+-- - The accepted price is that of a purchase which is not signed yet, too.
+-- - While a unit is somebody else's, no offer on it is made or accepted; what is pending may be rejected, or runs out.
 
 select app_private.create_enum('offer_kind', 'Whether an offer answers another.', array[
   ['OFFER', 'Begins a round.'], ['COUNTER_OFFER', 'Answers the one before it.']]);
@@ -382,9 +391,11 @@ comment on function app_private.require_side(text, boolean, boolean, text) is 'R
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  negotiation_id uuid := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  negotiation_id uuid;
   rights record;
 begin
+  perform app_hidden.require_viewer();
+  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
   select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys, 'You may make offers for the side of the buyer only.');
   perform app_private.lock_negotiation(negotiation_id);
@@ -497,7 +508,7 @@ comment on function app_public.buyers_accepted_offer is 'The accepted offer that
 comment on table app_public.offers is 'An offer or counter-offer in a negotiation.';
 comment on column app_public.offers.negotiation_id is 'The negotiation.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
-comment on column app_public.offers.sequence is 'Place in the round: 1, 2, 3 …';
+comment on column app_public.offers.sequence is 'Place in the round, from 1.';
 comment on column app_public.offers.side is 'The side that makes it.';
 comment on column app_public.offers.kind is 'Whether it answers another.';
 comment on column app_public.offers.status is 'What became of it; everything but PENDING is final.';

@@ -144,7 +144,8 @@ async function specifications(stage: Stage, project_id: string): Promise<void> {
         title: name,
         sequence: e + 1,
         required: true,
-        lock_phase: "DRYWALL",
+        // What stands in the kitchen comes last.
+        lock_phase: title === "Kitchen" ? "INTERIOR_FINISHES" : "DRYWALL",
       });
       for (const [o, [option, tier, price, cost]] of options.entries())
         await stage.create("demo", "spec_options", {

@@ -2,6 +2,7 @@ import { Client, Pool } from "pg";
 import { createFiles, type Files } from "../files/files.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { catalogue } from "./catalogue.ts";
+import { deals } from "./deals.ts";
 import { inventory } from "./inventory.ts";
 import { leads } from "./leads.ts";
 import { messages } from "./messages.ts";
@@ -23,6 +24,7 @@ const chapters: readonly ((stage: Stage) => Promise<void>)[] = [
   catalogue,
   leads,
   messages,
+  deals,
 ];
 
 export interface DemoFiles {

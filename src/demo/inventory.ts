@@ -48,16 +48,8 @@ const homes = [
   { plan: "wren", orientation: "SW", view: "Garden" },
 ] as const;
 
-/** How far the sale of each home is, floor by floor: U unreleased, A available, O off market; the rest is claimed. */
-const floors = ["SSASA", "SSARA", "SASAA", "SAPAR", "AHAAO", "APARA", "UUUUU", "UUUUU"];
-
-/** How a claimed home stands, by its letter. */
-const claimed: Record<string, { kind: string; status: string; hours: number | null }> = {
-  H: { kind: "HOLD", status: "HELD", hours: 20 },
-  R: { kind: "RESERVATION", status: "RESERVED", hours: 60 },
-  P: { kind: "PURCHASE", status: "PENDING", hours: null },
-  S: { kind: "PURCHASE", status: "SOLD", hours: null },
-};
+/** Homes that are not for sale, floor by floor: U unreleased, O off market, H held; deals come later. */
+const floors = [".....", ".....", ".....", ".....", ".H..O", ".....", "UUUUU", "UUUUU"];
 
 /** The plans and homes of the project that sells, and the lots of the one that comes next. */
 export async function inventory(stage: Stage): Promise<void> {
@@ -77,7 +69,6 @@ export async function inventory(stage: Stage): Promise<void> {
     });
     stage.keep(`plan ${key}`, id);
   }
-  let sales = 0;
   for (const [floor, states] of floors.entries())
     for (const [place, home] of homes.entries()) {
       const level = floor + 1;
@@ -109,33 +100,17 @@ export async function inventory(stage: Stage): Promise<void> {
         await stage.as("demo", "select u.id from app_hidden.update_record(null::app_public.units, $1) u", [
           { id, status: "OFF_MARKET" },
         ]);
-      if (claimed[state]) await claim(stage, id, claimed[state], state === "S" ? 140 - 15 * sales++ : 6);
+      if (state === "H") await hold(stage, "unit", id);
     }
   await lots(stage);
 }
 
-/** What the chapters of reservations and purchases will bring about: somebody has the home, since so many days. */
-async function claim(
-  stage: Stage,
-  unit: string,
-  { kind, status, hours }: (typeof claimed)[string],
-  daysAgo: number,
-): Promise<void> {
+/** Somebody thinks it over until tomorrow. */
+async function hold(stage: Stage, what: "unit" | "lot", id: string): Promise<void> {
   await stage.asOwner(
-    `select app_private.set_inventory(
-       app_private.take_claim($1, null, $2, 'demo', $3, now() + make_interval(hours => $4::int)), $5)`,
-    [unit, kind, randomUUID(), hours, status === "SOLD" ? "PENDING" : status],
-  );
-  if (status === "SOLD")
-    await stage.asOwner(
-      "select app_private.set_inventory(c, 'SOLD') from app_hidden.claims c where c.unit_id = $1",
-      [unit],
-    );
-  const since = stage.daysAgo(daysAgo);
-  await stage.asOwner(
-    `update app_public.units u set status_changed_at = $2, sold_at = case when u.sold_at is not null then $2::timestamptz end,
-       market_before = $2 - u.listing_date::timestamptz where u.id = $1`,
-    [unit, since],
+    `select app_private.take_claim(${what}_id => $1, ${what === "unit" ? "lot" : "unit"}_id => null, kind => 'HOLD', subject_type => 'demo',
+       subject_id => $2, expires_at => now() + interval '20 hours')`,
+    [id, randomUUID()],
   );
 }
 
@@ -165,8 +140,5 @@ async function lots(stage: Stage): Promise<void> {
     });
     stage.keep(`lot ${number}`, id);
   }
-  await stage.asOwner(
-    "select app_private.take_claim(null, $1, 'HOLD', 'demo', $2, now() + interval '20 hours')",
-    [stage.id("lot 2"), randomUUID()],
-  );
+  await hold(stage, "lot", stage.id("lot 2"));
 }

@@ -1,16 +1,16 @@
 import { leadRows, type LeadRow } from "./leadRows.ts";
 import type { Stage } from "./stage.ts";
 
-/** What a lead went through before it got where it is. */
+/** What a lead went through before it got where it is; the last step of some is up to their deal. */
 const waysTo: Record<LeadRow["status"], string[]> = {
   NEW: [],
   CONTACTED: ["CONTACTED"],
   COLD: ["CONTACTED", "COLD"],
   WARM: ["CONTACTED", "WARM"],
   HOT: ["CONTACTED", "HOT"],
-  NEGOTIATING: ["CONTACTED", "HOT", "NEGOTIATING"],
-  RESERVED: ["CONTACTED", "HOT", "RESERVED"],
-  CONVERTED: ["CONTACTED", "RESERVED", "CONVERTED"],
+  NEGOTIATING: ["CONTACTED", "HOT"],
+  RESERVED: ["CONTACTED", "HOT"],
+  CONVERTED: ["CONTACTED", "HOT"],
   LOST: ["CONTACTED", "LOST"],
   UNQUALIFIED: ["CONTACTED", "UNQUALIFIED"],
 };
@@ -73,13 +73,6 @@ async function step(
   row: LeadRow,
   further: Record<string, unknown>,
 ): Promise<void> {
-  if (status === "CONVERTED") {
-    // Only the service makes a lead CONVERTED.
-    await stage.asOwner("select set_config('plat.service', 'on', true)");
-    await stage.asOwner("update app_public.leads set status = 'CONVERTED' where id = $1", [id]);
-    await stage.asOwner("select set_config('plat.service', '', true)");
-    return;
-  }
   const reason =
     status === "LOST"
       ? await stage.as(
@@ -104,8 +97,7 @@ async function date(stage: Stage): Promise<void> {
     }));
   await stage.asOwner(
     `update app_public.leads l set first_response_at = w.answered, last_interaction_at = w.changed, status_changed_at = w.changed,
-       lost_at = case when l.status = 'LOST' then w.changed end,
-       converted_at = case when l.status = 'CONVERTED' then w.changed end
+       lost_at = case when l.status = 'LOST' then w.changed end
      from jsonb_to_recordset($1) w (id uuid, answered timestamptz, changed timestamptz) where l.id = w.id`,
     [JSON.stringify(worked)],
   );

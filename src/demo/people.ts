@@ -68,7 +68,7 @@ const companies: Record<string, Company> = {
 
 /** Accounts, the developer and the agency that sells for it. */
 export async function people(stage: Stage): Promise<void> {
-  const passwordHash = await hash(password, argon2Parameters);
+  const passwordHash = (stage.passwordHash = await hash(password, argon2Parameters));
   for (const [key, company] of Object.entries(companies)) {
     const [founder] = company.members;
     for (const { name, firstName, lastName } of company.members) {

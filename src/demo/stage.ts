@@ -14,6 +14,8 @@ export class Stage {
   readonly #client: Client;
   readonly #now: number;
   #actor = "";
+  /** What everybody's password is kept as. */
+  passwordHash = "";
 
   private constructor(client: Client, now: Date) {
     this.#client = client;

@@ -345,13 +345,15 @@ describe("a reservation", () => {
       status: "PENDING",
       price: "400000.00",
     });
-    const buyerId = (
-      await world.owen.get(
-        `mutation ($id: ID!) { convertLead(input: { leadId: $id }) { id price acceptedOffer { price } } }`,
-        { id: leadId },
-      )
-    ).convertLead;
-    expect(buyerId).toMatchObject({ price: "385000.25", acceptedOffer: { price: "385000.25" } });
+    const { convertLead: buyer } = await world.owen.get(
+      `mutation ($id: ID!) { convertLead(input: { leadId: $id }) { id price acceptedOffer { price } negotiations { id buyer { id } } } }`,
+      { id: leadId },
+    );
+    expect(buyer).toMatchObject({
+      price: "385000.25",
+      acceptedOffer: { price: "385000.25" },
+      negotiations: [{ id: negotiation, buyer: { id: buyer.id } }],
+    });
   });
 
   test("takes its negotiation along when it is cancelled or refunded, before and after the acceptance", async () => {
@@ -465,6 +467,25 @@ test("the deposits of whoever bought belong to the accepted offer, and what is p
   ).toMatchObject({ code: "BAD_USER_INPUT", field: "offerId" });
 });
 
+test("a list of offers with what they are about costs as many statements as one offer", async () => {
+  const fields = `{ id totalContractPrice purchasePriceBalance unit { title } lead { name } buyer { id } reservation { id }
+    negotiation { status } project { title } offer { kind createdBy { fullName } response { action } } deposits { id } }`;
+  const count = async (first: number) =>
+    (await world.statements(() => world.owen.get(`query { offers(first: ${first}) ${fields} }`))).count;
+  expect(await count(1)).toBe(1);
+  expect(await count(50)).toBe(1);
+});
+
+test("an offer that is sent again under its key is made once", async () => {
+  const negotiationId = await table.negotiation();
+  const input = { negotiationId, side: "BUYER", price: "100", idempotencyKey: "an offer" };
+  const make = () =>
+    world.owen.get(`mutation ($input: CreateOfferInput!) { createOffer(input: $input) { id } }`, { input });
+  const made = await Promise.all(Array.from({ length: 10 }, make));
+  expect(new Set(made.map((m) => m.createOffer.id)).size).toBe(1);
+  expect(await state(negotiationId)).toMatchObject({ offers: [{ status: "PENDING" }] });
+});
+
 test("offers are listed across the portfolio, newest first, by side, price, status and how they came", async () => {
   const negotiation = await table.negotiation();
   const first = await table.offer(negotiation, "BUYER", 777_001);
@@ -513,6 +534,21 @@ describe("time", () => {
     const next = await table.offer(negotiation, "BUYER", 381_000);
     expect(await table.read("offer", next, "round sequence")).toEqual({ round: 2, sequence: 1 });
   });
+});
+
+test("an offer runs out in an archived project too", async () => {
+  const project = await createProject(world.owen, {
+    organizationId: world.harbour.id,
+    title: "Archived Acre",
+  });
+  const there = negotiate(world, world.owen, project);
+  const leadId = await there.lead();
+  const negotiation = await there.negotiation({ leadId });
+  const offer = await there.offer(negotiation, "BUYER", 100);
+  await there.create("updateProject", { id: project.id, status: "ARCHIVED" });
+  await passTime(world.owner, "3 days");
+  expect(await there.read("offer", offer, "status")).toEqual({ status: "EXPIRED" });
+  expect(await there.read("lead", leadId, "status")).toEqual({ status: "NEW" });
 });
 
 describe("refused", () => {
@@ -774,5 +810,28 @@ describe("100 at once", () => {
       { status: "ACCEPTED", count: 1 },
       { status: "REJECTED", count: 19 },
     ]);
+  });
+
+  test("who accept offers on several units of the same people: nobody is locked out", async () => {
+    const leads = await Promise.all(Array.from({ length: 5 }, () => open.lead()));
+    const units = await Promise.all(Array.from({ length: 10 }, () => open.unit()));
+    const offers: string[] = [];
+    for (const [i, unitId] of units.entries())
+      // In another order of people on each unit.
+      for (const leadId of leads.toSorted(() => (i % 2 ? 1 : -1)))
+        offers.push(await open.offer(await open.negotiation({ unitId, leadId }), "BUYER", 400_000));
+    const answers = await Promise.all(
+      offers.map((offerId) =>
+        world.owen.ask(
+          `mutation ($input: CreateOfferResponseInput!) { createOfferResponse(input: $input) { id } }`,
+          { input: { offerId, action: "ACCEPT" } },
+        ),
+      ),
+    );
+    expect(answers.filter((a) => a.data?.createOfferResponse)).toHaveLength(units.length);
+    expect(new Set(answers.flatMap((a) => a.errors ?? []).map((e) => e.extensions.code))).toEqual(
+      new Set(["INVALID_TRANSITION"]),
+    );
+    for (const id of leads) expect(await open.read("lead", id, "status")).toEqual({ status: "NEW" });
   });
 });

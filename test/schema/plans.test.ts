@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { loadPortfolios } from "../../bench/data/portfolios.ts";
-import { onStatement } from "../../src/database/statementEvents.ts";
 import { startApi, type Api, type Person } from "../harness/api.ts";
+import { cost, explain } from "../harness/explain.ts";
 
 const LEADS = 60_000;
 let api: Api;
@@ -37,104 +37,31 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => api.stop());
 
-interface Node {
-  "Node Type": string;
-  "Relation Name"?: string;
-  "Index Name"?: string;
-  "Actual Rows": number;
-  "Actual Loops": number;
-  "Rows Removed by Filter"?: number;
-  Plans?: Node[];
-}
-
-interface Explained {
-  nodes: Node[];
-  indexes: Set<string>;
-  /** Rows of the table that were looked at, whether or not they passed. */
-  touched(relation: string): number;
-  /** The most rows that any one sort took in. */
-  sorted: number;
-}
-
-/** Asks the API, then explains the statements that it sent, as the same viewer under the same role. */
-async function explain(
-  person: Person,
-  query: string,
-  variables: Record<string, unknown> = {},
-): Promise<Explained> {
-  const sent: { text: string; values: readonly unknown[] }[] = [];
-  const stop = onStatement((text, values) => sent.push({ text, values }));
-  await person.get(query, variables).finally(stop);
-  const client = new Client({ connectionString: api.database.authenticatorUrl });
-  await client.connect();
-  const nodes: Node[] = [];
-  try {
-    for (const { text, values } of sent) {
-      await client.query(
-        `begin; set local role ${person.id ? "plat_user" : "plat_anonymous"}; set local jit = off`,
-      );
-      await client.query("select set_config('plat.user_id', $1, true)", [person.id ?? ""]);
-      const { rows } = await client.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
-      await client.query("rollback");
-      const walk = (node: Node) => {
-        nodes.push(node);
-        node.Plans?.forEach(walk);
-      };
-      walk(rows[0]["QUERY PLAN"][0].Plan);
-    }
-  } finally {
-    await client.end();
-  }
-  return {
-    nodes,
-    indexes: new Set(nodes.flatMap((node) => node["Index Name"] ?? [])),
-    touched: (relation) =>
-      nodes
-        .filter((node) => node["Relation Name"] === relation)
-        .reduce(
-          (sum, n) => sum + (n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0)) * n["Actual Loops"],
-          0,
-        ),
-    sorted: Math.max(
-      0,
-      ...nodes
-        .filter((n) => n["Node Type"].includes("Sort"))
-        .map((n) => (n.Plans?.[0]?.["Actual Rows"] ?? 0) * (n.Plans?.[0]?.["Actual Loops"] ?? 1)),
-    ),
-  };
-}
-
-/** The most rows that were touched or sorted; infinite where a whole table was read. */
-function cost(plan: Explained, relation: string): number {
-  const whole = plan.nodes.some((n) => n["Node Type"] === "Seq Scan" && n["Relation Name"] === relation);
-  return whole ? Infinity : Math.max(plan.touched(relation), plan.sorted);
-}
-
 const list = "query ($filter: LeadsFilter) { leads(first: 50, filter: $filter) { id name status } }";
 const page = `query ($filter: LeadsFilter, $after: Cursor) {
   leadsConnection(first: 50, filter: $filter, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`;
 
 describe("the list of leads", () => {
   test("of an owner reads as many rows of the index as it answers", async () => {
-    const plan = await explain(owner, list);
+    const plan = await explain(api, owner, list);
     expect(plan.indexes).toContain("leads_organization");
     expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
   });
 
   test("looks up each status by itself", async () => {
-    const plan = await explain(owner, list, { filter: { status: ["NEW", "HOT"] } });
+    const plan = await explain(api, owner, list, { filter: { status: ["NEW", "HOT"] } });
     expect(plan.indexes).toContain("leads_organization_status");
     expect(cost(plan, "leads")).toBeLessThanOrEqual(100);
   });
 
   test("goes along the index of each project asked for", async () => {
-    const plan = await explain(owner, list, { filter: { projectIds: [project] } });
+    const plan = await explain(api, owner, list, { filter: { projectIds: [project] } });
     expect(plan.indexes).toContain("leads_project");
     expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
   });
 
   test("of a member reads the open projects one by one, and of the private ones only the member's leads", async () => {
-    const plan = await explain(member, list);
+    const plan = await explain(api, member, list);
     expect(plan.indexes).toContain("leads_project");
     expect(plan.indexes).toContain("leads_assignee");
     // 7 open projects of 10, 50 rows each; and what is the member's own in 3.
@@ -143,7 +70,7 @@ describe("the list of leads", () => {
 
   test("of an affiliated seller reads the seller's own leads", async () => {
     for (const filter of [{}, { projectIds: [project] }]) {
-      const plan = await explain(seller, list, { filter });
+      const plan = await explain(api, seller, list, { filter });
       expect(plan.indexes).toContain("leads_assignee");
       expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 50);
     }
@@ -151,11 +78,11 @@ describe("the list of leads", () => {
 
   test("finds words, a phone number and an e-mail address by their indexes", async () => {
     for (const filter of [{ query: "ada c4ca" }, { phone: "1000077" }, { email: "lead77@example.com" }])
-      expect(cost(await explain(owner, list, { filter }), "leads")).toBeLessThanOrEqual(50);
+      expect(cost(await explain(api, owner, list, { filter }), "leads")).toBeLessThanOrEqual(50);
   });
 
   test("of somebody without a part in it touches nothing", async () => {
-    expect(cost(await explain(api.anonymous, list), "leads")).toBeLessThanOrEqual(0);
+    expect(cost(await explain(api, api.anonymous, list), "leads")).toBeLessThanOrEqual(0);
   });
 });
 
@@ -163,7 +90,7 @@ describe("a page of the connection", () => {
   test("costs the same in the middle as at the beginning", async () => {
     let after: string | null = null;
     for (let i = 0; i < 5; i += 1) {
-      const plan = await explain(owner, page, { after });
+      const plan = await explain(api, owner, page, { after });
       expect(cost(plan, "leads")).toBeLessThanOrEqual(51);
       after = (await owner.get(page, { after })).leadsConnection.pageInfo.endCursor;
     }
@@ -209,13 +136,13 @@ describe("a page of the connection", () => {
 
 test("a lead is found by its primary key under the policy", async () => {
   const { leads } = await owner.get("{ leads(first: 1) { id } }");
-  const plan = await explain(owner, "query ($id: ID!) { lead(id: $id) { name } }", { id: leads[0].id });
+  const plan = await explain(api, owner, "query ($id: ID!) { lead(id: $id) { name } }", { id: leads[0].id });
   expect(plan.indexes).toContain("leads_pkey");
   expect(cost(plan, "leads")).toBeLessThanOrEqual(1);
 });
 
 test("leads below projects go along the index of each project", async () => {
-  const plan = await explain(owner, "{ projects(first: 10) { id leads(first: 5) { id } } }");
+  const plan = await explain(api, owner, "{ projects(first: 10) { id leads(first: 5) { id } } }");
   expect(plan.indexes).toContain("leads_project");
   expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5);
 });
@@ -223,6 +150,7 @@ test("leads below projects go along the index of each project", async () => {
 describe("the feed of events", () => {
   test("begins at its place in the sequence", async () => {
     const plan = await explain(
+      api,
       owner,
       '{ eventsConnection(first: 50, filter: { afterSequence: "15000" }) { nodes { sequence } } }',
     );
@@ -232,7 +160,7 @@ describe("the feed of events", () => {
   });
 
   test("of a member reads in order and no more than it answers or may not show", async () => {
-    const plan = await explain(member, "{ eventsConnection(first: 50) { nodes { sequence } } }");
+    const plan = await explain(api, member, "{ eventsConnection(first: 50) { nodes { sequence } } }");
     expect(plan.indexes).toContain("events_organization");
     expect(cost(plan, "events")).toBeLessThanOrEqual(200);
   });

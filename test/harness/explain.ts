@@ -1,0 +1,78 @@
+import { Client } from "pg";
+import { onStatement } from "../../src/database/statementEvents.ts";
+import type { Api, Person } from "./api.ts";
+
+interface Node {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  Plans?: Node[];
+}
+
+/** How the statements of a request ran. */
+export interface Explained {
+  nodes: Node[];
+  indexes: Set<string>;
+  /** Rows of the table that were looked at, whether or not they passed. */
+  touched(relation: string): number;
+  /** The most rows that any one sort took in. */
+  sorted: number;
+}
+
+/** Asks the API, then explains the statements that it sent, as the same viewer under the same role. */
+export async function explain(
+  api: Api,
+  person: Person,
+  query: string,
+  variables: Record<string, unknown> = {},
+): Promise<Explained> {
+  const sent: { text: string; values: readonly unknown[] }[] = [];
+  const stop = onStatement((text, values) => sent.push({ text, values }));
+  await person.get(query, variables).finally(stop);
+  const client = new Client({ connectionString: api.database.authenticatorUrl });
+  await client.connect();
+  const nodes: Node[] = [];
+  try {
+    for (const { text, values } of sent) {
+      await client.query(
+        `begin; set local role ${person.id ? "plat_user" : "plat_anonymous"}; set local jit = off`,
+      );
+      await client.query("select set_config('plat.user_id', $1, true)", [person.id ?? ""]);
+      const { rows } = await client.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
+      await client.query("rollback");
+      const walk = (node: Node) => {
+        nodes.push(node);
+        node.Plans?.forEach(walk);
+      };
+      walk(rows[0]["QUERY PLAN"][0].Plan);
+    }
+  } finally {
+    await client.end();
+  }
+  return {
+    nodes,
+    indexes: new Set(nodes.flatMap((node) => node["Index Name"] ?? [])),
+    touched: (relation) =>
+      nodes
+        .filter((node) => node["Relation Name"] === relation)
+        .reduce(
+          (sum, n) => sum + (n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0)) * n["Actual Loops"],
+          0,
+        ),
+    sorted: Math.max(
+      0,
+      ...nodes
+        .filter((n) => n["Node Type"].includes("Sort"))
+        .map((n) => (n.Plans?.[0]?.["Actual Rows"] ?? 0) * (n.Plans?.[0]?.["Actual Loops"] ?? 1)),
+    ),
+  };
+}
+
+/** The most rows that were touched or sorted; infinite where a whole table was read. */
+export function cost(plan: Explained, relation: string): number {
+  const whole = plan.nodes.some((n) => n["Node Type"] === "Seq Scan" && n["Relation Name"] === relation);
+  return whole ? Infinity : Math.max(plan.touched(relation), plan.sorted);
+}

@@ -1,0 +1,97 @@
+/** Lists of deals at a size where it matters, 60,000 offers beside others: they go along an index and touch few rows. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { loadOffers } from "../../bench/data/offers.ts";
+import { loadPortfolios } from "../../bench/data/portfolios.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+import { cost, explain } from "../harness/explain.ts";
+
+let api: Api;
+let owner: Person, member: Person, seller: Person;
+let project: string, unit: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  [owner, member, seller] = (await Promise.all(
+    ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),
+  )) as [Person, Person, Person];
+  const client = new Client({ connectionString: api.database.ownerUrl });
+  await client.connect();
+  try {
+    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
+    const organizations = await loadPortfolios(client, [
+      { name: "large", leads: 6_000, viewers },
+      { name: "other", leads: 500 },
+    ]);
+    await loadOffers(client, organizations.get("large")!, 60_000);
+    await loadOffers(client, organizations.get("other")!, 5_000);
+    const { rows } = await client.query<{ project_id: string; unit_id: string }>(
+      "select o.project_id, o.unit_id from app_public.offers o join app_public.projects p on p.id = o.project_id where p.slug = 'large-1' limit 1",
+    );
+    project = rows[0]!.project_id;
+    unit = rows[0]!.unit_id;
+  } finally {
+    await client.end();
+  }
+}, 60_000);
+afterAll(() => api.stop());
+
+const list =
+  "query ($filter: OffersFilter) { offers(first: 50, filter: $filter) { id price status legalName manual } }";
+const page =
+  "query ($after: Cursor) { offersConnection(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } }";
+
+describe("the list of offers", () => {
+  test("of an owner reads as many rows of the index as it answers", async () => {
+    const plan = await explain(api, owner, list);
+    expect(plan.indexes).toContain("offers_organization");
+    expect(cost(plan, "offers")).toBeLessThanOrEqual(50);
+  });
+
+  test("looks up each status by itself", async () => {
+    const plan = await explain(api, owner, list, { filter: { status: ["PENDING", "ACCEPTED"] } });
+    expect(plan.indexes).toContain("offers_organization_status");
+    expect(cost(plan, "offers")).toBeLessThanOrEqual(100);
+  });
+
+  test("goes along the index of each project asked for, and of a unit", async () => {
+    const ofProject = await explain(api, owner, list, { filter: { projectIds: [project] } });
+    expect(ofProject.indexes).toContain("offers_project");
+    expect(cost(ofProject, "offers")).toBeLessThanOrEqual(50);
+    expect(
+      cost(await explain(api, owner, list, { filter: { unitIds: [unit] } }), "offers"),
+    ).toBeLessThanOrEqual(200);
+  });
+
+  test("of a member reads the open projects one by one, and of the private ones only the member's deals", async () => {
+    const plan = await explain(api, member, list);
+    expect(plan.indexes).toContain("offers_project");
+    expect(plan.indexes).toContain("offers_assignee");
+    expect(cost(plan, "offers")).toBeLessThanOrEqual(10 * 50);
+  });
+
+  test("of an affiliated agency reads its own deals", async () => {
+    for (const filter of [{}, { projectIds: [project] }]) {
+      const plan = await explain(api, seller, list, { filter });
+      expect(plan.indexes).toContain("offers_assignee");
+      expect(cost(plan, "offers")).toBeLessThanOrEqual(10 * 50);
+    }
+  });
+
+  test("of a project costs a page, whoever asks", async () => {
+    const ofProject = "query ($id: ID!) { project(id: $id) { offers(first: 50) { id } } }";
+    expect(cost(await explain(api, owner, ofProject, { id: project }), "offers")).toBeLessThanOrEqual(51);
+  });
+
+  test("costs the same in the middle of the connection as at its beginning", async () => {
+    let after: string | null = null;
+    for (let i = 0; i < 3; i += 1) {
+      expect(cost(await explain(api, owner, page, { after }), "offers")).toBeLessThanOrEqual(51);
+      after = (await owner.get(page, { after })).offersConnection.pageInfo.endCursor;
+    }
+  });
+
+  test("of somebody without a part in it touches nothing", async () => {
+    expect(cost(await explain(api, api.anonymous, list), "offers")).toBeLessThanOrEqual(0);
+  });
+});
