@@ -1,5 +1,5 @@
 --! Previous: sha1:acea95e8c15c4107425252419904440ee231c999
---! Hash: sha1:50b2a256e69002df0c08a830f1f38648302515e1
+--! Hash: sha1:38c74764e4a86c4338de5a5e0c2c1bde7e39bc93
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

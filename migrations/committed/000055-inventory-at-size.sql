@@ -1,5 +1,5 @@
---! Previous: sha1:50b2a256e69002df0c08a830f1f38648302515e1
---! Hash: sha1:85e7c470a4f343b56f3db54338c085da2d51cbe5
+--! Previous: sha1:38c74764e4a86c4338de5a5e0c2c1bde7e39bc93
+--! Hash: sha1:44cbb58377a270f6aa67333eb2320fa721466641
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

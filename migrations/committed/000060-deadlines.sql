@@ -1,5 +1,5 @@
---! Previous: sha1:85e7c470a4f343b56f3db54338c085da2d51cbe5
---! Hash: sha1:136a839bac84c4dd52174bc6fecbadf60edb37cb
+--! Previous: sha1:44cbb58377a270f6aa67333eb2320fa721466641
+--! Hash: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:136a839bac84c4dd52174bc6fecbadf60edb37cb
---! Hash: sha1:2a5c2502fe0489e435f6d276e1be042ab5450968
+--! Previous: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
+--! Hash: sha1:dbb25d49f6e066d485013ca039b1e85751a4ea88
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:2a5c2502fe0489e435f6d276e1be042ab5450968
---! Hash: sha1:a29c0eb389eabe97be2a479544fe760d3ceec372
+--! Previous: sha1:dbb25d49f6e066d485013ca039b1e85751a4ea88
+--! Hash: sha1:a8760e9a050fde6a2e67448f0c63000c1aa3b097
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

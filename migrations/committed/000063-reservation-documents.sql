@@ -1,5 +1,5 @@
---! Previous: sha1:a29c0eb389eabe97be2a479544fe760d3ceec372
---! Hash: sha1:1c65129f3adb2a4ec499b450196f047b3e2063f5
+--! Previous: sha1:a8760e9a050fde6a2e67448f0c63000c1aa3b097
+--! Hash: sha1:21a1cd0a87542a6943857a23bc4279b5c051b15e
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

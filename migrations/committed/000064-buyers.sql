@@ -1,5 +1,5 @@
---! Previous: sha1:1c65129f3adb2a4ec499b450196f047b3e2063f5
---! Hash: sha1:e011cb4eafaa048be42156febcf420de70122da6
+--! Previous: sha1:21a1cd0a87542a6943857a23bc4279b5c051b15e
+--! Hash: sha1:fcc833d67c52cb1748292c18f1bb6c965c55722f
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

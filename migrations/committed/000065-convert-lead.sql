@@ -1,5 +1,5 @@
---! Previous: sha1:e011cb4eafaa048be42156febcf420de70122da6
---! Hash: sha1:0640c9ccd8099eeb8f3ddc28fb8484a0948e27ad
+--! Previous: sha1:fcc833d67c52cb1748292c18f1bb6c965c55722f
+--! Hash: sha1:33b98cd0af2481423545b1d416b33d26e136ad09
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:0640c9ccd8099eeb8f3ddc28fb8484a0948e27ad
---! Hash: sha1:f8109be401a2e19739bffa51d96335a8f709105b
+--! Previous: sha1:33b98cd0af2481423545b1d416b33d26e136ad09
+--! Hash: sha1:346ee546a573c72fb9667dc15f2779e415dbfe3e
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

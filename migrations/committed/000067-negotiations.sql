@@ -1,5 +1,5 @@
---! Previous: sha1:f8109be401a2e19739bffa51d96335a8f709105b
---! Hash: sha1:67e82284b07da1e494210eea0438dcdd8b8ba499
+--! Previous: sha1:346ee546a573c72fb9667dc15f2779e415dbfe3e
+--! Hash: sha1:e98aa3166ab8b2525bce9b7aa4c40a2b4542d2f0
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

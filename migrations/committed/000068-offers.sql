@@ -1,5 +1,5 @@
---! Previous: sha1:67e82284b07da1e494210eea0438dcdd8b8ba499
---! Hash: sha1:e3bb4a61dc10f3d6020c70d5129ecb39b01d7231
+--! Previous: sha1:e98aa3166ab8b2525bce9b7aa4c40a2b4542d2f0
+--! Hash: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:e3bb4a61dc10f3d6020c70d5129ecb39b01d7231
---! Hash: sha1:d2c5555ba3a53f6fedf8fcb3e1da3480615a6c25
+--! Previous: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
+--! Hash: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

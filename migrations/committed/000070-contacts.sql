@@ -1,5 +1,5 @@
---! Previous: sha1:d2c5555ba3a53f6fedf8fcb3e1da3480615a6c25
---! Hash: sha1:c34bc510fda86f8178d4083f6c435b65de6306d9
+--! Previous: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
+--! Hash: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

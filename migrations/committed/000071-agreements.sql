@@ -1,5 +1,5 @@
---! Previous: sha1:c34bc510fda86f8178d4083f6c435b65de6306d9
---! Hash: sha1:ed4ba744a1a1c38a91bf44287933dc16c2631faa
+--! Previous: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
+--! Hash: sha1:2f5820f6a0f3d095bf54d7e282c7ca3dec2487bb
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:ed4ba744a1a1c38a91bf44287933dc16c2631faa
---! Hash: sha1:5b4ee2e8a8b48ab7dc22db647093d7aa7e524b25
+--! Previous: sha1:2f5820f6a0f3d095bf54d7e282c7ca3dec2487bb
+--! Hash: sha1:99a75117010450c9744fa0eddc5db2ac84a1d6af
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

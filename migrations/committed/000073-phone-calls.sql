@@ -1,5 +1,5 @@
---! Previous: sha1:5b4ee2e8a8b48ab7dc22db647093d7aa7e524b25
---! Hash: sha1:93c3475bba36dfa017a5a0617d02498f219fa987
+--! Previous: sha1:99a75117010450c9744fa0eddc5db2ac84a1d6af
+--! Hash: sha1:e4f5df97f1a08c083fb2c805b0bb8aa707399580
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:93c3475bba36dfa017a5a0617d02498f219fa987
---! Hash: sha1:f21d7631f26f2a64e2835287ced3cd0a0c310444
+--! Previous: sha1:e4f5df97f1a08c083fb2c805b0bb8aa707399580
+--! Hash: sha1:1e23aa7aa4d1b49946a4da42b159ca1f624c3d88
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:f21d7631f26f2a64e2835287ced3cd0a0c310444
---! Hash: sha1:3aa93b737fa679e49cde009c5ede8b8470012186
+--! Previous: sha1:1e23aa7aa4d1b49946a4da42b159ca1f624c3d88
+--! Hash: sha1:eb45ffbedb4f767d4854d644c026e34a4e920194
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:3aa93b737fa679e49cde009c5ede8b8470012186
---! Hash: sha1:d0757f649127490c13d9b358d6c5262da8dba59a
+--! Previous: sha1:eb45ffbedb4f767d4854d644c026e34a4e920194
+--! Hash: sha1:52068574801f591876c5f11d9858da0e950dc065
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:d0757f649127490c13d9b358d6c5262da8dba59a
---! Hash: sha1:3f592669735109c67ca2493bc5555d4ffd5da9ca
+--! Previous: sha1:52068574801f591876c5f11d9858da0e950dc065
+--! Hash: sha1:7f8fbde4f14d0588b8f82d20daf50fef4ec03ad1
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:3f592669735109c67ca2493bc5555d4ffd5da9ca
---! Hash: sha1:c61b1c769d253e4459209ef24639917390f72e2f
+--! Previous: sha1:7f8fbde4f14d0588b8f82d20daf50fef4ec03ad1
+--! Hash: sha1:1cc26318a248731465ab173d582593b673606719
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

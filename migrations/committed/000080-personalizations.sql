@@ -1,5 +1,5 @@
---! Previous: sha1:c61b1c769d253e4459209ef24639917390f72e2f
---! Hash: sha1:ad55b34efe7daee0655bcd6532394e850249ebc5
+--! Previous: sha1:1cc26318a248731465ab173d582593b673606719
+--! Hash: sha1:e1ea5f5755541fd8bdd5f550cbf00469aa2802d3
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:ad55b34efe7daee0655bcd6532394e850249ebc5
---! Hash: sha1:225f9a1f494040a5e5c474001a722a6d8d19839b
+--! Previous: sha1:e1ea5f5755541fd8bdd5f550cbf00469aa2802d3
+--! Hash: sha1:c3e7799f7c8d616c91592c23f1380e2f1200928d
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
