@@ -1,5 +1,5 @@
---! Previous: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
---! Hash: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
+--! Previous: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
+--! Hash: sha1:dbb25d49f6e066d485013ca039b1e85751a4ea88
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

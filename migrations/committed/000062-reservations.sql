@@ -1,5 +1,5 @@
---! Previous: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
---! Hash: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
+--! Previous: sha1:dbb25d49f6e066d485013ca039b1e85751a4ea88
+--! Hash: sha1:a8760e9a050fde6a2e67448f0c63000c1aa3b097
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
---! Hash: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
+--! Previous: sha1:a8760e9a050fde6a2e67448f0c63000c1aa3b097
+--! Hash: sha1:21a1cd0a87542a6943857a23bc4279b5c051b15e
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
---! Hash: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
+--! Previous: sha1:21a1cd0a87542a6943857a23bc4279b5c051b15e
+--! Hash: sha1:fcc833d67c52cb1748292c18f1bb6c965c55722f
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
---! Hash: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
+--! Previous: sha1:fcc833d67c52cb1748292c18f1bb6c965c55722f
+--! Hash: sha1:33b98cd0af2481423545b1d416b33d26e136ad09
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
---! Hash: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
+--! Previous: sha1:33b98cd0af2481423545b1d416b33d26e136ad09
+--! Hash: sha1:346ee546a573c72fb9667dc15f2779e415dbfe3e
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

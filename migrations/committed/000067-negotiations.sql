@@ -1,5 +1,5 @@
---! Previous: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
---! Hash: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
+--! Previous: sha1:346ee546a573c72fb9667dc15f2779e415dbfe3e
+--! Hash: sha1:e98aa3166ab8b2525bce9b7aa4c40a2b4542d2f0
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

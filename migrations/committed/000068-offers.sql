@@ -1,5 +1,5 @@
---! Previous: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
---! Hash: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
+--! Previous: sha1:e98aa3166ab8b2525bce9b7aa4c40a2b4542d2f0
+--! Hash: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
---! Hash: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
+--! Previous: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
+--! Hash: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

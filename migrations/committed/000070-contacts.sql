@@ -1,5 +1,5 @@
---! Previous: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
---! Hash: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
+--! Previous: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
+--! Hash: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

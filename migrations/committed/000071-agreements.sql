@@ -1,5 +1,5 @@
---! Previous: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
---! Hash: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
+--! Previous: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
+--! Hash: sha1:2f5820f6a0f3d095bf54d7e282c7ca3dec2487bb
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.
