@@ -1,5 +1,5 @@
---! Previous: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
---! Hash: sha1:f5f353adb7df959248afff4c422a480d85e85d3c
+--! Previous: sha1:1ba84f0e4d5c9e2f3ca9d4a46b98c4ff67da9f72
+--! Hash: sha1:e111cecfc4992d96f22a124c40e0e88ce61d4208
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:f5f353adb7df959248afff4c422a480d85e85d3c
---! Hash: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
+--! Previous: sha1:e111cecfc4992d96f22a124c40e0e88ce61d4208
+--! Hash: sha1:39f465602d9206569d34978cdc651cab2f8076a3
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

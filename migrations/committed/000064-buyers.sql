@@ -1,5 +1,5 @@
---! Previous: sha1:167634ae08b11c50e9a5afa09b71999bc2d1ddbc
---! Hash: sha1:8a34ce5d11badfa118a5c8959a6219c83ed93749
+--! Previous: sha1:39f465602d9206569d34978cdc651cab2f8076a3
+--! Hash: sha1:c18d456f738f891ddcaa17f7abdef6dc05f48ce0
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -22,8 +22,9 @@ alter table app_public.buyers
 comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
-create index buyers_organization_status on app_public.buyers (organization_id, status, id desc) where deleted_at is null;
-create index buyers_project_status on app_public.buyers (project_id, status, id desc) where deleted_at is null;
+-- PERF: not by id, whose own index looks as good for a project until that project turns out to be a small one among large ones.
+create index buyers_organization_status on app_public.buyers (organization_id, status, inserted_at desc, id desc) where deleted_at is null;
+create index buyers_project_status on app_public.buyers (project_id, status, inserted_at desc, id desc) where deleted_at is null;
 create index buyers_search on app_public.buyers using gin (organization_id, search_text gin_trgm_ops);
 
 grant select on app_public.buyers to plat_user, plat_anonymous, plat_worker;
@@ -583,6 +584,7 @@ create trigger _220_buyer before insert or update of buyer_id on app_public.leas
 comment on table app_public.buyers is $$
 @portfolio buyer.read
 @ownFinder viewer_purchases
+@defaultOrder inserted_at desc
 @filterLists status
 
 A purchase, and who buys.$$;

@@ -1,5 +1,5 @@
---! Previous: sha1:8a34ce5d11badfa118a5c8959a6219c83ed93749
---! Hash: sha1:449a6fe7cf7009878663d3c644e07555e0ae1c05
+--! Previous: sha1:c18d456f738f891ddcaa17f7abdef6dc05f48ce0
+--! Hash: sha1:75cd1dbb639b5c64a326343e4f2a6a632f8b6dad
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

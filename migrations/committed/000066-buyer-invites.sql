@@ -1,5 +1,5 @@
---! Previous: sha1:449a6fe7cf7009878663d3c644e07555e0ae1c05
---! Hash: sha1:b0aaf01975ea5ccea72ddac1b4fef7e074cf6d19
+--! Previous: sha1:75cd1dbb639b5c64a326343e4f2a6a632f8b6dad
+--! Hash: sha1:07450b4d59981650dba022d638c6ac3c138ddc6f
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

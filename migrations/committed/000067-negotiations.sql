@@ -1,5 +1,5 @@
---! Previous: sha1:b0aaf01975ea5ccea72ddac1b4fef7e074cf6d19
---! Hash: sha1:646347f5be9ec45a3eddd86f2a6601d898ec2d96
+--! Previous: sha1:07450b4d59981650dba022d638c6ac3c138ddc6f
+--! Hash: sha1:40315691c67b914fbe9b41d95131e2c6f7d0fae5
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

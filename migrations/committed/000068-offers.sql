@@ -1,5 +1,5 @@
---! Previous: sha1:646347f5be9ec45a3eddd86f2a6601d898ec2d96
---! Hash: sha1:f3c253036d3af08fd610c73c04a36d1cedd54876
+--! Previous: sha1:40315691c67b914fbe9b41d95131e2c6f7d0fae5
+--! Hash: sha1:fddf44d1db3aacfeb956d3b1be02dd9efb266904
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:f3c253036d3af08fd610c73c04a36d1cedd54876
---! Hash: sha1:0369985676e0e4dd4d02b0b11e08d37e783b7293
+--! Previous: sha1:fddf44d1db3aacfeb956d3b1be02dd9efb266904
+--! Hash: sha1:7fd07cae89e351c559802825a8c334a2573a17c2
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:0369985676e0e4dd4d02b0b11e08d37e783b7293
---! Hash: sha1:f0a9bed55f9ae701ffc550c949366abd4fbdfccf
+--! Previous: sha1:7fd07cae89e351c559802825a8c334a2573a17c2
+--! Hash: sha1:791e5b9faf00880a916193564e872aa85382d8f9
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:f0a9bed55f9ae701ffc550c949366abd4fbdfccf
---! Hash: sha1:ca28cecb85c80fb0b6256c21efa0df0c60038d02
+--! Previous: sha1:791e5b9faf00880a916193564e872aa85382d8f9
+--! Hash: sha1:b84f219e2c5366ba66a0c64b445a46d75b873538
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:ca28cecb85c80fb0b6256c21efa0df0c60038d02
---! Hash: sha1:a4ffebf9e7f3dfdc5ad755856407093b7ce1cdc1
+--! Previous: sha1:b84f219e2c5366ba66a0c64b445a46d75b873538
+--! Hash: sha1:09b5cf444028c61701db82ee9f5a952aa7bd090b
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

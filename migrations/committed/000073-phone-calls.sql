@@ -1,5 +1,5 @@
---! Previous: sha1:a4ffebf9e7f3dfdc5ad755856407093b7ce1cdc1
---! Hash: sha1:209e73220a2bf8dfe0530ccb6a8f7991d4b1d4c5
+--! Previous: sha1:09b5cf444028c61701db82ee9f5a952aa7bd090b
+--! Hash: sha1:e6bfc3f13670ffdffcaaad3c305d84ad4b1aa3c5
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:209e73220a2bf8dfe0530ccb6a8f7991d4b1d4c5
---! Hash: sha1:d78b6cbb8ac10db0be7c83ec2c2140d546d7f0c4
+--! Previous: sha1:e6bfc3f13670ffdffcaaad3c305d84ad4b1aa3c5
+--! Hash: sha1:084f2a091404c84ae6c7569b85f867e70b6b24b4
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

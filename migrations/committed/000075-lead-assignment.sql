@@ -1,5 +1,5 @@
---! Previous: sha1:d78b6cbb8ac10db0be7c83ec2c2140d546d7f0c4
---! Hash: sha1:b697043e61c6cfeb5b32c7d6e7d442ec1d77cc21
+--! Previous: sha1:084f2a091404c84ae6c7569b85f867e70b6b24b4
+--! Hash: sha1:5ce3656e3dcc571d796c374b688c4dfe31f8a290
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:b697043e61c6cfeb5b32c7d6e7d442ec1d77cc21
---! Hash: sha1:40ae0eaf1022f7ef3c94b2faa04898a4e19b3d96
+--! Previous: sha1:5ce3656e3dcc571d796c374b688c4dfe31f8a290
+--! Hash: sha1:18fc8a18c425b5e00a7cf8dc43ea6c92094a0915
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

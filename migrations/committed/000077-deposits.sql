@@ -1,5 +1,5 @@
---! Previous: sha1:40ae0eaf1022f7ef3c94b2faa04898a4e19b3d96
---! Hash: sha1:c2bd35a51651c25545e5be0aa008f4bf5825f878
+--! Previous: sha1:18fc8a18c425b5e00a7cf8dc43ea6c92094a0915
+--! Hash: sha1:bf8920daaadda8f7a9e211a8abc995377ec9f753
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

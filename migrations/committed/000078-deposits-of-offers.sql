@@ -1,5 +1,5 @@
---! Previous: sha1:c2bd35a51651c25545e5be0aa008f4bf5825f878
---! Hash: sha1:1cdf2b4ac6fdf81805a68e9e5fe65459fcbc2bda
+--! Previous: sha1:bf8920daaadda8f7a9e211a8abc995377ec9f753
+--! Hash: sha1:732737af9b69fc45eb65e57030fd382339c206fe
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

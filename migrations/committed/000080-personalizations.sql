@@ -1,5 +1,5 @@
---! Previous: sha1:1cdf2b4ac6fdf81805a68e9e5fe65459fcbc2bda
---! Hash: sha1:f0f0628380bd86badaa5100a667368f5a5b85b57
+--! Previous: sha1:732737af9b69fc45eb65e57030fd382339c206fe
+--! Hash: sha1:da796550190299fbda78fb04a05ca3f8302c78ad
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:f0f0628380bd86badaa5100a667368f5a5b85b57
---! Hash: sha1:4bdb6c722ee5bd20d134b23a73d50d2acdeefce9
+--! Previous: sha1:da796550190299fbda78fb04a05ca3f8302c78ad
+--! Hash: sha1:a05205d56e97eef6c13b8b8bf6f4c499ad391146
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
