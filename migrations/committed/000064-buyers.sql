@@ -515,14 +515,8 @@ language sql stable as $$
 $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
--- plpgsql, because deposits have a later chapter; definer, because the balance is the same for whoever sees the purchase.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  return app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')), 0);
-end $$;
+language sql stable as $$ select app_public.buyers_net_purchase_price(b)::numeric $$;
 create function app_public.buyers_ppsf(b app_public.buyers) returns numeric
 language sql stable as $$ select round(b.price / nullif(u.effective_sqft, 0), 2) from app_public.units u where u.id = b.unit_id $$;
 create function app_public.buyers_allowed_transitions(b app_public.buyers) returns app_public.transition[]
