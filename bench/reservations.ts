@@ -50,7 +50,7 @@ export default (): Promise<void> =>
             `insert into app_public.reservations (organization_id, project_id, unit_id, number, price, list_price_snapshot, currency, status,
                accepted_terms, expiration, expires_at, inserted_at, notes, cancellation_reason, assignee_id, buyer_id)
              select $1, p.ids[1 + n % 10], uuidv7(), 'R-' || n, 400000, 400000, 'CAD',
-               (array['EXPIRED','CANCELLED','CONVERTED','REFUNDED','EXPIRED','PENDING','EXPIRED','CANCELLED','CONFIRMED','EXPIRED'])[1 + (n / 7) % 10],
+               (array['EXPIRED','CANCELLED','CONVERTED','REFUNDED','EXPIRED','PENDING','EXPIRED','CANCELLED','CONFIRMED','EXPIRED'])[1 + abs(hashint4(n) % 10)],
                true, 48, now() + interval '1 day' * (n % 300), now() - interval '2 years' * random(), 'note ' || n, 'because',
                case (n / 10) % 10 when 0 then $3::uuid when 1 then $4::uuid end, case when n % ($2::int / 3) = 5 then $5::uuid end
              from generate_series(1, $2::int) n, (select array_agg(id order by id) as ids from app_public.projects where organization_id = $1) p`,

@@ -97,9 +97,9 @@ begin
     end if;
     new.accepted_terms_at := now();
     new.executed_at := case when new.status = 'CONFIRMED' then now() end;
-    -- Whoever has the lead has its reservations; without a lead it is whoever entered it.
+    -- Whoever has the lead has its reservations; without a lead it is whoever entered it, or serves the buyer who did.
     new.assignee_id := case when new.lead_id is not null then (select l.assignee_id from app_public.leads l where l.id = new.lead_id)
-      else coalesce(new.assignee_id, new.user_id) end;
+      when new.buyer_id is not null then new.assignee_id else new.user_id end;
     return new;
   end if;
 
@@ -263,6 +263,9 @@ comment on function app_private.tg_reservations__follow() is
 create trigger _400_begin after insert on app_public.reservations for each row execute function app_private.tg_reservations__follow();
 create trigger _400_follow after update of status on app_public.reservations for each row
   when (old.status is distinct from new.status) execute function app_private.tg_reservations__follow();
+
+create trigger _410_assignee_of_reservation after update of assignee_id on app_public.buyers for each row
+  when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('purchase_id');
 
 create function app_private.tg_leads__reserved() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

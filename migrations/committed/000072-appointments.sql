@@ -130,6 +130,21 @@ begin
 end $$;
 create trigger _400_prepare before insert or update on app_public.appointments for each row execute function app_private.tg_appointments__prepare();
 
+create or replace function app_hidden.viewer_counterparts() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+  reservations uuid[] := array(select app_hidden.viewer_purchase_reservations());
+begin
+  if purchases <> '{}' or reservations <> '{}' then
+    return query
+      select b.assignee_id from app_public.buyers b where b.id = any (purchases) and b.assignee_id is not null
+      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null
+      union select a.host_id from app_public.appointments a where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
+  end if;
+end $$;
+comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations, or receive them.';
+
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text
 language sql stable as $$

@@ -106,10 +106,10 @@ begin
     price := buyer.price;
     unit := buyer.unit_id;
   else
+    -- The one that holds, or held last: what a lead has paid stays a percentage of it.
     select * into reservation from app_public.reservations r
-      where case when deposit.reservation_id is not null then r.id = deposit.reservation_id
-        else r.lead_id = deposit.lead_id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null end
-      order by r.id desc limit 1;
+      where case when deposit.reservation_id is not null then r.id = deposit.reservation_id else r.lead_id = deposit.lead_id and r.deleted_at is null end
+      order by r.status in ('PENDING', 'CONFIRMED', 'CONVERTED') desc, r.id desc limit 1;
     price := reservation.price;
     unit := reservation.unit_id;
   end if;
@@ -144,21 +144,22 @@ language sql stable as $$
 $$;
 comment on function app_public.deposits_is_overdue is E'@notNull\n\nWhether its day is over, where the project is, and it is not paid in full.';
 
-create function app_private.deposit_due_date(buyer_id uuid, rule text, offset_days int) returns date
+create function app_private.deposit_due_date(deposit app_public.deposits) returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select case rule
+  select case deposit.due_rule
       when 'ON_RESERVATION' then coalesce((r.inserted_at at time zone p.time_zone)::date, b.purchase_date)
       when 'ON_SIGNING' then b.purchase_date
       when 'DAYS_AFTER_SIGNING' then b.purchase_date
       when 'ON_FIRM' then b.purchase_firm_date
-      when 'ON_CLOSING' then coalesce(b.closing_date, b.estimated_closing_date) end + coalesce(offset_days, 0)
-  from app_public.buyers b
-  join app_public.projects p on p.id = b.project_id
-  left join app_public.reservations r on r.id = b.reservation_id
-  where b.id = $1
+      when 'ON_CLOSING' then coalesce(b.closing_date, b.estimated_closing_date) end + coalesce(deposit.due_offset_days, 0)
+  from app_public.projects p
+  left join app_public.buyers b on b.id = deposit.buyer_id
+  left join app_public.reservations r on r.id = coalesce(deposit.reservation_id, b.reservation_id,
+    (select l.id from app_public.reservations l where l.lead_id = deposit.lead_id and l.status in ('PENDING', 'CONFIRMED', 'CONVERTED') and l.deleted_at is null order by l.id desc limit 1))
+  where p.id = deposit.project_id
 $$;
-comment on function app_private.deposit_due_date(uuid, text, int) is
-  'The day that a rule of the schedule means for a purchase; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team knows.';
+comment on function app_private.deposit_due_date(app_public.deposits) is
+  'The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team knows.';
 
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -183,7 +184,7 @@ begin
         new.due_rule := case when milestone.due_rule <> 'FIXED_DATE' then milestone.due_rule end;
         new.due_offset_days := milestone.due_offset_days;
         new.due_at := case when milestone.due_rule = 'FIXED_DATE' then milestone.due_date + coalesce(milestone.due_offset_days, 0)
-          else app_private.deposit_due_date(new.buyer_id, milestone.due_rule, milestone.due_offset_days) end;
+          else app_private.deposit_due_date(new) end;
       end if;
     end if;
     if num_nonnulls(new.amount, new.percent) <> 1 then
@@ -307,9 +308,9 @@ declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
   perform set_config('plat.service', 'on', true);
-  update app_public.deposits d set due_at = app_private.deposit_due_date(d.buyer_id, d.due_rule, d.due_offset_days)
+  update app_public.deposits d set due_at = app_private.deposit_due_date(d)
     where d.buyer_id = new.id and d.due_rule is not null and d.due_rule <> 'CONSTRUCTION_PHASE' and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null
-      and d.due_at is distinct from app_private.deposit_due_date(d.buyer_id, d.due_rule, d.due_offset_days);
+      and d.due_at is distinct from app_private.deposit_due_date(d);
   perform set_config('plat.service', before, true);
   return null;
 end $$;

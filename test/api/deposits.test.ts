@@ -131,6 +131,21 @@ describe("a percentage", () => {
       })
     ).reservation;
     expect(deposits).toEqual([{ amountDue: "10500.00" }]);
+    // Once the lead is a buyer, what the lead was to pay stays, and is among what the buyer is to pay.
+    const { convertLead } = await owen.get(
+      `mutation ($leadId: ID!) { convertLead(input: { leadId: $leadId }) { netPurchasePriceBalance deposits { id amountDue } } }`,
+      { leadId },
+    );
+    expect(convertLead).toMatchObject({
+      netPurchasePriceBalance: "210000.00",
+      deposits: [{ amountDue: "10500.00" }, { amountDue: "10500.00" }],
+    });
+    await pay(convertLead.deposits[0].id, 10_000);
+    const { lead } = await owen.get(
+      "query ($id: ID!) { lead(id: $id) { buyer { netPurchasePriceBalance } } }",
+      { id: leadId },
+    );
+    expect(lead.buyer.netPurchasePriceBalance).toBe("200000.00");
   });
 });
 
