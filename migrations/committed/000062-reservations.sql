@@ -1,5 +1,5 @@
 --! Previous: sha1:1ba84f0e4d5c9e2f3ca9d4a46b98c4ff67da9f72
---! Hash: sha1:e111cecfc4992d96f22a124c40e0e88ce61d4208
+--! Hash: sha1:b839f82d998b359968a015b4118f6b06217ba30e
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:e111cecfc4992d96f22a124c40e0e88ce61d4208
---! Hash: sha1:39f465602d9206569d34978cdc651cab2f8076a3
+--! Previous: sha1:b839f82d998b359968a015b4118f6b06217ba30e
+--! Hash: sha1:85c730b148a03ab45a603802391cb02edae8ab7d
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:39f465602d9206569d34978cdc651cab2f8076a3
---! Hash: sha1:c18d456f738f891ddcaa17f7abdef6dc05f48ce0
+--! Previous: sha1:85c730b148a03ab45a603802391cb02edae8ab7d
+--! Hash: sha1:e21a3669e4d74a7e6a82241c20fb9ece4d62002b
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:c18d456f738f891ddcaa17f7abdef6dc05f48ce0
---! Hash: sha1:75cd1dbb639b5c64a326343e4f2a6a632f8b6dad
+--! Previous: sha1:e21a3669e4d74a7e6a82241c20fb9ece4d62002b
+--! Hash: sha1:3b9325a0aedef4166e3be57b7cc71654c5e2b1dc
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

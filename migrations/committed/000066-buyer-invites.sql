@@ -1,5 +1,5 @@
---! Previous: sha1:75cd1dbb639b5c64a326343e4f2a6a632f8b6dad
---! Hash: sha1:07450b4d59981650dba022d638c6ac3c138ddc6f
+--! Previous: sha1:3b9325a0aedef4166e3be57b7cc71654c5e2b1dc
+--! Hash: sha1:56499a85780807983e68922fda8337918ce66dca
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:07450b4d59981650dba022d638c6ac3c138ddc6f
---! Hash: sha1:40315691c67b914fbe9b41d95131e2c6f7d0fae5
+--! Previous: sha1:56499a85780807983e68922fda8337918ce66dca
+--! Hash: sha1:a14dc3f4b033d1b6ec65d7cf33704282182861d1
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

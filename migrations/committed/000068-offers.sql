@@ -1,5 +1,5 @@
---! Previous: sha1:40315691c67b914fbe9b41d95131e2c6f7d0fae5
---! Hash: sha1:fddf44d1db3aacfeb956d3b1be02dd9efb266904
+--! Previous: sha1:a14dc3f4b033d1b6ec65d7cf33704282182861d1
+--! Hash: sha1:8ef24089fb0bab52fc71fa3575c3670f7c48f3c2
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

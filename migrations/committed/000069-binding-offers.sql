@@ -1,5 +1,5 @@
---! Previous: sha1:fddf44d1db3aacfeb956d3b1be02dd9efb266904
---! Hash: sha1:7fd07cae89e351c559802825a8c334a2573a17c2
+--! Previous: sha1:8ef24089fb0bab52fc71fa3575c3670f7c48f3c2
+--! Hash: sha1:211d1775a1d6c266c199915831965927aa57a949
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:7fd07cae89e351c559802825a8c334a2573a17c2
---! Hash: sha1:791e5b9faf00880a916193564e872aa85382d8f9
+--! Previous: sha1:211d1775a1d6c266c199915831965927aa57a949
+--! Hash: sha1:9d57d22238921bc925486b5df99cdab0894dd4d9
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:791e5b9faf00880a916193564e872aa85382d8f9
---! Hash: sha1:b84f219e2c5366ba66a0c64b445a46d75b873538
+--! Previous: sha1:9d57d22238921bc925486b5df99cdab0894dd4d9
+--! Hash: sha1:cfd7846e19e63957661c6af08ee90171dce57d05
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

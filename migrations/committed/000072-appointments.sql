@@ -1,5 +1,5 @@
---! Previous: sha1:b84f219e2c5366ba66a0c64b445a46d75b873538
---! Hash: sha1:09b5cf444028c61701db82ee9f5a952aa7bd090b
+--! Previous: sha1:cfd7846e19e63957661c6af08ee90171dce57d05
+--! Hash: sha1:10e9ac51ed87ffea12b62181d98bd2d24e35f732
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:09b5cf444028c61701db82ee9f5a952aa7bd090b
---! Hash: sha1:e6bfc3f13670ffdffcaaad3c305d84ad4b1aa3c5
+--! Previous: sha1:10e9ac51ed87ffea12b62181d98bd2d24e35f732
+--! Hash: sha1:764fd571fd9ce31ca81375a7943e2d94122265dc
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:e6bfc3f13670ffdffcaaad3c305d84ad4b1aa3c5
---! Hash: sha1:084f2a091404c84ae6c7569b85f867e70b6b24b4
+--! Previous: sha1:764fd571fd9ce31ca81375a7943e2d94122265dc
+--! Hash: sha1:bbd216c4df78788a8051c5f0a7799b08be0d7ae4
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

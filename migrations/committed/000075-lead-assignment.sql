@@ -1,5 +1,5 @@
---! Previous: sha1:084f2a091404c84ae6c7569b85f867e70b6b24b4
---! Hash: sha1:5ce3656e3dcc571d796c374b688c4dfe31f8a290
+--! Previous: sha1:bbd216c4df78788a8051c5f0a7799b08be0d7ae4
+--! Hash: sha1:e936163e3fe64fd0b586bcf30970874f356e1090
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:5ce3656e3dcc571d796c374b688c4dfe31f8a290
---! Hash: sha1:18fc8a18c425b5e00a7cf8dc43ea6c92094a0915
+--! Previous: sha1:e936163e3fe64fd0b586bcf30970874f356e1090
+--! Hash: sha1:85769eca9c1717f98e56dccae7d710698ebeb402
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

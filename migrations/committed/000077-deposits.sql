@@ -1,5 +1,5 @@
---! Previous: sha1:18fc8a18c425b5e00a7cf8dc43ea6c92094a0915
---! Hash: sha1:bf8920daaadda8f7a9e211a8abc995377ec9f753
+--! Previous: sha1:85769eca9c1717f98e56dccae7d710698ebeb402
+--! Hash: sha1:c67332d65cf0176bd34681572a6723ab692e4677
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:bf8920daaadda8f7a9e211a8abc995377ec9f753
---! Hash: sha1:732737af9b69fc45eb65e57030fd382339c206fe
+--! Previous: sha1:c67332d65cf0176bd34681572a6723ab692e4677
+--! Hash: sha1:6e5022f0c2eb47a0778862c648e78c02e7e7956a
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

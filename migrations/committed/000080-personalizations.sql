@@ -1,5 +1,5 @@
---! Previous: sha1:732737af9b69fc45eb65e57030fd382339c206fe
---! Hash: sha1:da796550190299fbda78fb04a05ca3f8302c78ad
+--! Previous: sha1:6e5022f0c2eb47a0778862c648e78c02e7e7956a
+--! Hash: sha1:66e24b6f58569f13d3dcbaf1353fb86ef1d19806
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:da796550190299fbda78fb04a05ca3f8302c78ad
---! Hash: sha1:a05205d56e97eef6c13b8b8bf6f4c499ad391146
+--! Previous: sha1:66e24b6f58569f13d3dcbaf1353fb86ef1d19806
+--! Hash: sha1:2d5672283be386c608676874950eeef8fc6cb05b
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
