@@ -260,7 +260,7 @@ comment on function app_private.make_deal_table(text, text, text, text, text, te
   'Gives a table with project_id, organization_id and assignee_id its foreign key, indexes and policies: whoever has the permission, be it for the deals assigned to them only, and who the condition `own` is true for. Grants and make_project_record follow.';
 
 select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
-  own => 'id = any (array(select app_hidden.viewer_purchases()))');
+  list_order => 'inserted_at desc, id desc', own => 'id = any (array(select app_hidden.viewer_purchases()))');
 select app_private.make_deal_table('reservations', 'sale.read', 'sale.write', 'reservations', 'The reservations, newest first',
   list_order => 'inserted_at desc, id desc', own => 'id = any (array(select app_hidden.viewer_purchase_reservations()))');
 select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'negotiations', 'The negotiations, newest first',
