@@ -1,5 +1,5 @@
---! Previous: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
---! Hash: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
+--! Previous: sha1:4cf430bc44d9dc01d7de7ef3d42d3ad3c8ba3328
+--! Hash: sha1:8c32e04ba86144651b5cdd2bfdc4c84655050be6
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

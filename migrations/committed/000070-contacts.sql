@@ -1,5 +1,5 @@
---! Previous: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
---! Hash: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
+--! Previous: sha1:8c32e04ba86144651b5cdd2bfdc4c84655050be6
+--! Hash: sha1:9749d5d9baea5aaa081b41839bd692a63b181972
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
---! Hash: sha1:2f5820f6a0f3d095bf54d7e282c7ca3dec2487bb
+--! Previous: sha1:9749d5d9baea5aaa081b41839bd692a63b181972
+--! Hash: sha1:06a6c3436dc2dae75d7a1820d05c88c1cc5bd2f5
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
---! Hash: sha1:5a7d75413fac3b4a4c46ec2500268f7bf2a3c8e2
+--! Previous: sha1:06a6c3436dc2dae75d7a1820d05c88c1cc5bd2f5
+--! Hash: sha1:447c870e9e30e1d3793b90f6be7ac32941abfcc5
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:5a7d75413fac3b4a4c46ec2500268f7bf2a3c8e2
---! Hash: sha1:0d9bf1e470944bbb2103a2cbcbd28349baac7640
+--! Previous: sha1:447c870e9e30e1d3793b90f6be7ac32941abfcc5
+--! Hash: sha1:03f57dbda8342b1f49dc925b5a98a4b57f49cda6
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

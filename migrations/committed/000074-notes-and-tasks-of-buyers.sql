@@ -1,5 +1,5 @@
---! Previous: sha1:0d9bf1e470944bbb2103a2cbcbd28349baac7640
---! Hash: sha1:048ba4b5470932e85bcdc7e652af74642f912e34
+--! Previous: sha1:03f57dbda8342b1f49dc925b5a98a4b57f49cda6
+--! Hash: sha1:fc0acf980dd321eea5e8d0058decdbf42af76619
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

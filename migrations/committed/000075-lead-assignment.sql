@@ -1,5 +1,5 @@
---! Previous: sha1:048ba4b5470932e85bcdc7e652af74642f912e34
---! Hash: sha1:9f39a35e7966a5056af90fd68c0982db7e12421f
+--! Previous: sha1:fc0acf980dd321eea5e8d0058decdbf42af76619
+--! Hash: sha1:a13a2c5e18ebf275a569f75a0adfde6227b58be1
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

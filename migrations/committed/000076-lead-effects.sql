@@ -1,5 +1,5 @@
---! Previous: sha1:9f39a35e7966a5056af90fd68c0982db7e12421f
---! Hash: sha1:25b5e1159a63cf43aea3e6ee66bc3e373b1a4b8b
+--! Previous: sha1:a13a2c5e18ebf275a569f75a0adfde6227b58be1
+--! Hash: sha1:425a5c6d3cacabcdc62245abee174b9cc9179e79
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

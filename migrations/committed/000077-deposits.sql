@@ -1,5 +1,5 @@
---! Previous: sha1:25b5e1159a63cf43aea3e6ee66bc3e373b1a4b8b
---! Hash: sha1:c4b8096cf2efc2cd2e0c7d01be6f89bc7689fe87
+--! Previous: sha1:425a5c6d3cacabcdc62245abee174b9cc9179e79
+--! Hash: sha1:85d23e88a6525bb8760b653d75e7e8ee4c3dd2ef
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

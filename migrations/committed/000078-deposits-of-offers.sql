@@ -1,5 +1,5 @@
---! Previous: sha1:c4b8096cf2efc2cd2e0c7d01be6f89bc7689fe87
---! Hash: sha1:d91b3917053a11a99a42c291be95c222be3f3556
+--! Previous: sha1:85d23e88a6525bb8760b653d75e7e8ee4c3dd2ef
+--! Hash: sha1:d222d7d202016add132796bea75ebd895337c5be
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

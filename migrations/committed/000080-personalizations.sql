@@ -1,5 +1,5 @@
---! Previous: sha1:d91b3917053a11a99a42c291be95c222be3f3556
---! Hash: sha1:f0845c4b503a51835b14bb3192621b2492b5ba19
+--! Previous: sha1:d222d7d202016add132796bea75ebd895337c5be
+--! Hash: sha1:a4f9a419960be5ec13512d2f2d162f058f7b2fe5
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:f0845c4b503a51835b14bb3192621b2492b5ba19
---! Hash: sha1:14b3e41b3f50033e8174026d51fe643edc125326
+--! Previous: sha1:a4f9a419960be5ec13512d2f2d162f058f7b2fe5
+--! Hash: sha1:a0f2b19adcbd5e37ab251ee7709c384b3b8046f8
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

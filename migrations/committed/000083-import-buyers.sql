@@ -1,5 +1,5 @@
---! Previous: sha1:14b3e41b3f50033e8174026d51fe643edc125326
---! Hash: sha1:894ce3272c7734a397f3ca0ebcacc02571998180
+--! Previous: sha1:a0f2b19adcbd5e37ab251ee7709c384b3b8046f8
+--! Hash: sha1:26c3214d9965674e659368d1d72e9a3a0b76cbfe
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
