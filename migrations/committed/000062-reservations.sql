@@ -1,5 +1,5 @@
---! Previous: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
---! Hash: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
+--! Previous: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
+--! Hash: sha1:899d8a0659074c8856863f32a9d2a9b0514bdbce
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
---! Hash: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
+--! Previous: sha1:899d8a0659074c8856863f32a9d2a9b0514bdbce
+--! Hash: sha1:eb492bf55e09a3bf31d2fc87d12a9c5cf22d7632
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
---! Hash: sha1:21da167604bcea1bf6d50781495164ff83f66acb
+--! Previous: sha1:eb492bf55e09a3bf31d2fc87d12a9c5cf22d7632
+--! Hash: sha1:e86d9c05a408ea5232d0e2fa1a363b5fdf4afdf4
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

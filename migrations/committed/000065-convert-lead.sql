@@ -1,5 +1,5 @@
---! Previous: sha1:21da167604bcea1bf6d50781495164ff83f66acb
---! Hash: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
+--! Previous: sha1:e86d9c05a408ea5232d0e2fa1a363b5fdf4afdf4
+--! Hash: sha1:804429602543fb7f15e7c726428fa6570737a36d
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

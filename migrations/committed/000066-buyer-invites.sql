@@ -1,5 +1,5 @@
---! Previous: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
---! Hash: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
+--! Previous: sha1:804429602543fb7f15e7c726428fa6570737a36d
+--! Hash: sha1:c2cac8d4f90c7adfb2d16452c56862d5d522563d
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

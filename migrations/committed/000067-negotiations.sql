@@ -1,5 +1,5 @@
---! Previous: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
---! Hash: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
+--! Previous: sha1:c2cac8d4f90c7adfb2d16452c56862d5d522563d
+--! Hash: sha1:530657460c2325f4565fadd4ba0d6bbb1b1ef34c
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
---! Hash: sha1:4cf430bc44d9dc01d7de7ef3d42d3ad3c8ba3328
+--! Previous: sha1:530657460c2325f4565fadd4ba0d6bbb1b1ef34c
+--! Hash: sha1:c5636b02e380c91c8f144b02340a37f22c899eca
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

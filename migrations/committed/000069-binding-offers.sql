@@ -1,5 +1,5 @@
---! Previous: sha1:4cf430bc44d9dc01d7de7ef3d42d3ad3c8ba3328
---! Hash: sha1:8c32e04ba86144651b5cdd2bfdc4c84655050be6
+--! Previous: sha1:c5636b02e380c91c8f144b02340a37f22c899eca
+--! Hash: sha1:92343d4c6ccdc991547f603188893c20d8e204fb
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:8c32e04ba86144651b5cdd2bfdc4c84655050be6
---! Hash: sha1:9749d5d9baea5aaa081b41839bd692a63b181972
+--! Previous: sha1:92343d4c6ccdc991547f603188893c20d8e204fb
+--! Hash: sha1:a78e82774c6ca205f0f1b4bcbcadbdaa284a089f
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:9749d5d9baea5aaa081b41839bd692a63b181972
---! Hash: sha1:06a6c3436dc2dae75d7a1820d05c88c1cc5bd2f5
+--! Previous: sha1:a78e82774c6ca205f0f1b4bcbcadbdaa284a089f
+--! Hash: sha1:9bcc54f80d589869b756c90c4fd08c771f5aea0a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:06a6c3436dc2dae75d7a1820d05c88c1cc5bd2f5
---! Hash: sha1:447c870e9e30e1d3793b90f6be7ac32941abfcc5
+--! Previous: sha1:9bcc54f80d589869b756c90c4fd08c771f5aea0a
+--! Hash: sha1:763e8e10c0346fd4a8f7b20c03f0290f977e1dd3
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:447c870e9e30e1d3793b90f6be7ac32941abfcc5
---! Hash: sha1:03f57dbda8342b1f49dc925b5a98a4b57f49cda6
+--! Previous: sha1:763e8e10c0346fd4a8f7b20c03f0290f977e1dd3
+--! Hash: sha1:18055a4a096825e73a6e8592c4fc5b5ae8603cdc
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

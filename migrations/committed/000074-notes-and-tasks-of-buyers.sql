@@ -1,5 +1,5 @@
---! Previous: sha1:03f57dbda8342b1f49dc925b5a98a4b57f49cda6
---! Hash: sha1:fc0acf980dd321eea5e8d0058decdbf42af76619
+--! Previous: sha1:18055a4a096825e73a6e8592c4fc5b5ae8603cdc
+--! Hash: sha1:149e7cefa928dd17a7c31bd5dafbb040f4fd309c
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:fc0acf980dd321eea5e8d0058decdbf42af76619
---! Hash: sha1:a13a2c5e18ebf275a569f75a0adfde6227b58be1
+--! Previous: sha1:149e7cefa928dd17a7c31bd5dafbb040f4fd309c
+--! Hash: sha1:dcb5fa72a86ff61d72cbcf944025a267a98ac1f6
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

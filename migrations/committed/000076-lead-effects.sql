@@ -1,5 +1,5 @@
---! Previous: sha1:a13a2c5e18ebf275a569f75a0adfde6227b58be1
---! Hash: sha1:425a5c6d3cacabcdc62245abee174b9cc9179e79
+--! Previous: sha1:dcb5fa72a86ff61d72cbcf944025a267a98ac1f6
+--! Hash: sha1:9abc57886f1024b6507bbf43a481626394a65949
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

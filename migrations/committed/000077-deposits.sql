@@ -1,5 +1,5 @@
---! Previous: sha1:425a5c6d3cacabcdc62245abee174b9cc9179e79
---! Hash: sha1:85d23e88a6525bb8760b653d75e7e8ee4c3dd2ef
+--! Previous: sha1:9abc57886f1024b6507bbf43a481626394a65949
+--! Hash: sha1:364f38878742761f9b843b9851fa4203c72a3b33
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

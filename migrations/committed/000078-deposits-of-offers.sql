@@ -1,5 +1,5 @@
---! Previous: sha1:85d23e88a6525bb8760b653d75e7e8ee4c3dd2ef
---! Hash: sha1:d222d7d202016add132796bea75ebd895337c5be
+--! Previous: sha1:364f38878742761f9b843b9851fa4203c72a3b33
+--! Hash: sha1:a29d8b9e8c91d71e3d142afba953cf6a2a1ba76b
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

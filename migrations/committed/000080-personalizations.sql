@@ -1,5 +1,5 @@
---! Previous: sha1:d222d7d202016add132796bea75ebd895337c5be
---! Hash: sha1:a4f9a419960be5ec13512d2f2d162f058f7b2fe5
+--! Previous: sha1:a29d8b9e8c91d71e3d142afba953cf6a2a1ba76b
+--! Hash: sha1:329bbc914f75aedb0668e1738ba4facc01eb2f4d
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

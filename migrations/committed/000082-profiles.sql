@@ -1,5 +1,5 @@
---! Previous: sha1:a4f9a419960be5ec13512d2f2d162f058f7b2fe5
---! Hash: sha1:a0f2b19adcbd5e37ab251ee7709c384b3b8046f8
+--! Previous: sha1:329bbc914f75aedb0668e1738ba4facc01eb2f4d
+--! Hash: sha1:fc75c65c9177ec60e57bfb307091e88f84065f77
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

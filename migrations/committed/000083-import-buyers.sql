@@ -1,5 +1,5 @@
---! Previous: sha1:a0f2b19adcbd5e37ab251ee7709c384b3b8046f8
---! Hash: sha1:26c3214d9965674e659368d1d72e9a3a0b76cbfe
+--! Previous: sha1:fc75c65c9177ec60e57bfb307091e88f84065f77
+--! Hash: sha1:2098a82ffb190f8f3b161b80cbf2b2897b2104fa
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
