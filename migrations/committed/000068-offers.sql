@@ -1,5 +1,5 @@
 --! Previous: sha1:e28e5a197dd284013a3db3251878f39c672feebb
---! Hash: sha1:d7946d67ae4f15dbc3b63cab67434fd74e085152
+--! Hash: sha1:b40071611b1dd5e05d7c9e1cf510e7eacdff5a8a
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
@@ -82,6 +82,7 @@ create index offers_organization_status on app_public.offers (organization_id, s
 create index offers_project on app_public.offers (project_id, inserted_at desc, id desc);
 create index offers_project_status on app_public.offers (project_id, status, inserted_at desc, id desc);
 create index offers_assignee on app_public.offers (assignee_id, project_id, inserted_at desc, id desc);
+create index offers_assignee_status on app_public.offers (assignee_id, project_id, status, inserted_at desc, id desc);
 create index offers_negotiation on app_public.offers (negotiation_id, id desc);
 create index offers_unit on app_public.offers (unit_id, inserted_at desc, id desc);
 create index offers_unit_pending on app_public.offers (unit_id) where status = 'PENDING';

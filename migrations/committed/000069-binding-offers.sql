@@ -1,5 +1,5 @@
---! Previous: sha1:d7946d67ae4f15dbc3b63cab67434fd74e085152
---! Hash: sha1:fe81e0d42974c67d419f5d81c54498018bad409f
+--! Previous: sha1:b40071611b1dd5e05d7c9e1cf510e7eacdff5a8a
+--! Hash: sha1:998ae5a279a8e5ab8c5aba4296f75b7c18f487fa
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

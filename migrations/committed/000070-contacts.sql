@@ -1,5 +1,5 @@
---! Previous: sha1:fe81e0d42974c67d419f5d81c54498018bad409f
---! Hash: sha1:cbe3b64cd6eddf97a63568b9711d950229aa94cb
+--! Previous: sha1:998ae5a279a8e5ab8c5aba4296f75b7c18f487fa
+--! Hash: sha1:2690e5dc3cb8d3756f0fc64dac08c3a0798bc195
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:cbe3b64cd6eddf97a63568b9711d950229aa94cb
---! Hash: sha1:fab5b3c41a6b5e7c3bbbcc64cd7ed2a43c7b9759
+--! Previous: sha1:2690e5dc3cb8d3756f0fc64dac08c3a0798bc195
+--! Hash: sha1:f6352e233aa0b59d2c27aa52acf7898cff167f0f
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:fab5b3c41a6b5e7c3bbbcc64cd7ed2a43c7b9759
---! Hash: sha1:aa95508fa11929b687292fbcfb4b0350d5d7ce57
+--! Previous: sha1:f6352e233aa0b59d2c27aa52acf7898cff167f0f
+--! Hash: sha1:6dc097a7d05f8357f80b8c258a9c5b7b5ff0f8bd
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:aa95508fa11929b687292fbcfb4b0350d5d7ce57
---! Hash: sha1:9245a09ec211c4fdd3cd319a1489122d2a992177
+--! Previous: sha1:6dc097a7d05f8357f80b8c258a9c5b7b5ff0f8bd
+--! Hash: sha1:3edba1f54a81cb76bd590ffd40763571b04a643e
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

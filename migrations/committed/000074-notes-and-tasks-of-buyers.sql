@@ -1,5 +1,5 @@
---! Previous: sha1:9245a09ec211c4fdd3cd319a1489122d2a992177
---! Hash: sha1:a53a62d13227d3fbf9a2d4d700ddebf4cbd7f59c
+--! Previous: sha1:3edba1f54a81cb76bd590ffd40763571b04a643e
+--! Hash: sha1:84ee30cd0852baba677583cbd00a94ece5a4f360
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:a53a62d13227d3fbf9a2d4d700ddebf4cbd7f59c
---! Hash: sha1:ac6f9c8d4ae54a66079255950d936fe34c10ebf0
+--! Previous: sha1:84ee30cd0852baba677583cbd00a94ece5a4f360
+--! Hash: sha1:6938713fb03dbfd8071f4e9b130ec718cc1d57e6
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

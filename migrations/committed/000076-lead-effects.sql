@@ -1,5 +1,5 @@
---! Previous: sha1:ac6f9c8d4ae54a66079255950d936fe34c10ebf0
---! Hash: sha1:1905939c282f7e17f81f554411047361bdc73268
+--! Previous: sha1:6938713fb03dbfd8071f4e9b130ec718cc1d57e6
+--! Hash: sha1:88af8f8a2e5ddf3e8cc9ce0f1aa78890338a195a
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:1905939c282f7e17f81f554411047361bdc73268
---! Hash: sha1:3c812be9e54b7e8e5df70f033f9ce36d7b217309
+--! Previous: sha1:88af8f8a2e5ddf3e8cc9ce0f1aa78890338a195a
+--! Hash: sha1:0e6fa6426426260d1a3d3a2b21dbe4d7252487e8
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:3c812be9e54b7e8e5df70f033f9ce36d7b217309
---! Hash: sha1:6e472b64969d01d72f300ec13ffd3683cdb2906e
+--! Previous: sha1:0e6fa6426426260d1a3d3a2b21dbe4d7252487e8
+--! Hash: sha1:59debc39acb9a4ec665e89ecbb37340e89a988b0
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

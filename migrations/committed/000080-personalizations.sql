@@ -1,5 +1,5 @@
---! Previous: sha1:6e472b64969d01d72f300ec13ffd3683cdb2906e
---! Hash: sha1:34fa7f9e58b6a338c7e7132089ec3bf98e8f3f9a
+--! Previous: sha1:59debc39acb9a4ec665e89ecbb37340e89a988b0
+--! Hash: sha1:af342cdbe0a30b6d790eec4937fa65a54e1cb1bc
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:34fa7f9e58b6a338c7e7132089ec3bf98e8f3f9a
---! Hash: sha1:3baf3332e21ebab565a5da8d54ff0cbbd5b43049
+--! Previous: sha1:af342cdbe0a30b6d790eec4937fa65a54e1cb1bc
+--! Hash: sha1:d37e39907225e4ade6bbd57a41b99672c52ad45d
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
