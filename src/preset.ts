@@ -17,6 +17,7 @@ import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
 import { uploadTransforms } from "./files/transforms.ts";
+import { BehaviorCachePlugin } from "./plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "./plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
@@ -73,6 +74,7 @@ export function createPreset({
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
     plugins: [
+      BehaviorCachePlugin,
       NamingPlugin,
       BehaviorsPlugin,
       ScalarsPlugin,

@@ -222,7 +222,8 @@ export const settings = {
   }),
   WEB_URL: setting({
     defaultText: "BASE_URL",
-    description: "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`.",
+    description:
+      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`.",
     parse: baseUrl,
   }),
   GEOIP_FILE: setting({

@@ -106,7 +106,11 @@ async function load(client: Client, portfolio: Portfolio): Promise<string> {
 }
 
 /** Building an index at the end takes a fraction of keeping it row by row. */
-async function withoutIndexes(client: Client, tables: string[], work: () => Promise<void>): Promise<void> {
+export async function withoutIndexes(
+  client: Client,
+  tables: string[],
+  work: () => Promise<void>,
+): Promise<void> {
   const { rows } = await client.query<{ name: string; definition: string }>(
     `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition from pg_index i
      where i.indrelid = any ($1::regclass[]) and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`,

@@ -13,6 +13,9 @@ export interface Inventory {
 
 export const UNITS_PER_PROJECT = 100;
 
+/** How many projects an agency sells for at most. */
+const AFFILIATED = 50;
+
 /** How many cities they stand in, anywhere in North America. */
 const CITIES = 200;
 
@@ -75,8 +78,8 @@ async function load(client: Client, { name, projects, viewers }: Inventory): Pro
     await join(agency, viewers.seller, "OWNER");
     await client.query(
       `insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
-       select p.id, p.organization_id, $2, 'SELLER' from app_public.projects p where p.organization_id = $1`,
-      [id, agency],
+       select p.id, p.organization_id, $2, 'SELLER' from app_public.projects p where p.organization_id = $1 order by p.id limit $3`,
+      [id, agency, AFFILIATED],
     );
   }
   await client.query(

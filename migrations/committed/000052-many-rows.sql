@@ -1,5 +1,5 @@
---! Previous: sha1:c22093f147b74c01d3a52ec3160f79b68fa0a5ee
---! Hash: sha1:5addc2105be0927511dd489b6c5c840d16b09e45
+--! Previous: sha1:277f61621fad3806f245c7fea2d63d2fc4612e51
+--! Hash: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
 --! Message: many-rows
 
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:5addc2105be0927511dd489b6c5c840d16b09e45
---! Hash: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
+--! Previous: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
+--! Hash: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
 --! Message: targets-of-promotions
 
 -- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a project.

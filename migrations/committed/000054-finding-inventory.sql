@@ -1,5 +1,5 @@
---! Previous: sha1:138390e8b0f755aad09825bc26a5cc3592bbe79e
---! Hash: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
+--! Previous: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
+--! Hash: sha1:d179c3d8bb1d2bfc4cf149146f16f57eb4525b0d
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed
@@ -15,7 +15,6 @@ create table app_private.unit_texts (
 );
 alter table app_private.unit_texts enable row level security;
 create index unit_texts_search on app_private.unit_texts using gin (organization_id, search_text gin_trgm_ops);
-create index unit_texts_project on app_private.unit_texts (project_id);
 comment on table app_private.unit_texts is 'The text by which a unit is found, without case and accents; also of deleted ones, which no list shows.';
 
 create function app_private.unit_text(title text, subtitle text, number text, building text, mls_id text, address app_public.address) returns text
@@ -84,3 +83,6 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_hidden.project_distances is
   'Kilometres from a point to the city of each public project and each in the viewer''s portfolio, by the id of the project; those whose place is unknown are left out.';
+update app_public.projects_sort_values
+  set description = 'Nearest to the viewer first, whose place their IP address tells, by the city of the project; by service index where that tells nothing.'
+  where value = 'DISTANCE';

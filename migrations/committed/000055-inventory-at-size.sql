@@ -1,5 +1,5 @@
---! Previous: sha1:2c38c9f20a51b550730cfbf776a4536ba83473b8
---! Hash: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
+--! Previous: sha1:d179c3d8bb1d2bfc4cf149146f16f57eb4525b0d
+--! Hash: sha1:ebb39f832d2d2c172715607ff6c4dd42bfeec4e9
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

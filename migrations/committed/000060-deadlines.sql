@@ -1,5 +1,5 @@
---! Previous: sha1:6deeb925a231e943e84efa48dedbc379b30c1ead
---! Hash: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
+--! Previous: sha1:ebb39f832d2d2c172715607ff6c4dd42bfeec4e9
+--! Hash: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:39b1a2ce114fc33b45c1bd64b96772019cf0e199
---! Hash: sha1:72693d95478ec2fe4341f074b901664ed18d54c3
+--! Previous: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
+--! Hash: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

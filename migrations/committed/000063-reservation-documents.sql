@@ -1,5 +1,5 @@
---! Previous: sha1:5bfe74d019958e595394734e0f417bc62759eb66
---! Hash: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
+--! Previous: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
+--! Hash: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:f79a61241ced39815a4dd50e8ace6d4d9cbe0391
---! Hash: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
+--! Previous: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
+--! Hash: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -361,6 +361,21 @@ begin
 end $$;
 create trigger _300_keep before delete on app_public.buyers for each row execute function app_private.tg_buyers__keep();
 
+create function app_private.tg_members__unassign_deals() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  deal_table text;
+begin
+  for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
+    execute format('update app_public.%I set assignee_id = null where organization_id = $1 and assignee_id = $2 and deleted_at is null', deal_table)
+      using old.organization_id, old.user_id;
+  end loop;
+  return null;
+end $$;
+comment on function app_private.tg_members__unassign_deals() is 'Deals that a former member worked on have nobody assigned; those of leads follow their leads.';
+create trigger _500_unassign_deals after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__unassign_deals();
+
 create function app_private.settle_rescission(buyer_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -499,8 +514,14 @@ language sql stable as $$
 $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
+-- plpgsql, because deposits have a later chapter; definer, because the balance is the same for whoever sees the purchase.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable as $$ select app_public.buyers_net_purchase_price(b)::numeric $$;
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return app_public.buyers_net_purchase_price(b) - coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')), 0);
+end $$;
 create function app_public.buyers_ppsf(b app_public.buyers) returns numeric
 language sql stable as $$ select round(b.price / nullif(u.effective_sqft, 0), 2) from app_public.units u where u.id = b.unit_id $$;
 create function app_public.buyers_allowed_transitions(b app_public.buyers) returns app_public.transition[]
@@ -540,13 +561,6 @@ comment on function app_public.buyers_documents is E'@ordered\n\nThe documents o
 comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';
 comment on function app_public.lots_buyer is 'The purchase in force of the lot by itself; null without the permission buyer.read.';
 comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
-
--- Who brings a purchase knows its agent, as with leads.
-alter policy sellers on app_public.agents
-  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-    or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-    or exists (select from app_public.leads l where l.agent_id = agents.id)
-    or exists (select from app_public.buyers b where b.agent_id = agents.id and b.assignee_id = (select app_public.current_user_id()))));
 
 alter table app_public.lease_permits add column buyer_id uuid,
   add constraint lease_permits_buyer_id_fkey foreign key (buyer_id, project_id) references app_public.buyers (id, project_id) on delete restrict;

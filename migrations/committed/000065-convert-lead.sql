@@ -1,5 +1,5 @@
---! Previous: sha1:3f3829bbbb91239b2cc29d3e25457e85a0798308
---! Hash: sha1:823440b7d99286f24013066fd9f7d3d37830be20
+--! Previous: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
+--! Hash: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

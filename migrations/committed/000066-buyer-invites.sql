@@ -1,5 +1,5 @@
---! Previous: sha1:823440b7d99286f24013066fd9f7d3d37830be20
---! Hash: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
+--! Previous: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
+--! Hash: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase
@@ -332,6 +332,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 alter function app_public.projects_abstract(app_public.projects) rename to project_abstract_of;
 alter function app_public.project_abstract_of(app_public.projects) set schema app_private;
+revoke execute on function app_private.project_abstract_of from plat_user, plat_anonymous;
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))

@@ -1,5 +1,5 @@
---! Previous: sha1:58f2f2bdb8c206168a3ecf849b9712fb421c9d14
---! Hash: sha1:e28e5a197dd284013a3db3251878f39c672feebb
+--! Previous: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
+--! Hash: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

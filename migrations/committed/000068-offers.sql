@@ -1,5 +1,5 @@
---! Previous: sha1:e28e5a197dd284013a3db3251878f39c672feebb
---! Hash: sha1:b40071611b1dd5e05d7c9e1cf510e7eacdff5a8a
+--! Previous: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
+--! Hash: sha1:209dc336eae8bf1414c5b1a398f45114d28e15ca
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:b40071611b1dd5e05d7c9e1cf510e7eacdff5a8a
---! Hash: sha1:998ae5a279a8e5ab8c5aba4296f75b7c18f487fa
+--! Previous: sha1:209dc336eae8bf1414c5b1a398f45114d28e15ca
+--! Hash: sha1:62fcd2e841b514a5863f47736229b7a2e29a87c0
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

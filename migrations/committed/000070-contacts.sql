@@ -1,5 +1,5 @@
---! Previous: sha1:998ae5a279a8e5ab8c5aba4296f75b7c18f487fa
---! Hash: sha1:2690e5dc3cb8d3756f0fc64dac08c3a0798bc195
+--! Previous: sha1:62fcd2e841b514a5863f47736229b7a2e29a87c0
+--! Hash: sha1:25be353d28320ac478f76e40ebbb0dbd6ac98f06
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

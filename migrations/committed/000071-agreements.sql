@@ -1,5 +1,5 @@
---! Previous: sha1:2690e5dc3cb8d3756f0fc64dac08c3a0798bc195
---! Hash: sha1:f6352e233aa0b59d2c27aa52acf7898cff167f0f
+--! Previous: sha1:25be353d28320ac478f76e40ebbb0dbd6ac98f06
+--! Hash: sha1:b039d6b96f0411bb0092b6d3ec93b9029ee3b2f1
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:f6352e233aa0b59d2c27aa52acf7898cff167f0f
---! Hash: sha1:6dc097a7d05f8357f80b8c258a9c5b7b5ff0f8bd
+--! Previous: sha1:b039d6b96f0411bb0092b6d3ec93b9029ee3b2f1
+--! Hash: sha1:a5a1d035cacde4733194e41b7d33a150fc718971
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.
@@ -50,6 +50,15 @@ create index appointments_organization_status on app_public.appointments (organi
 create index appointments_project_status on app_public.appointments (project_id, status, starts_at desc, id desc) where deleted_at is null;
 create index appointments_host on app_public.appointments (host_id, starts_at desc, id desc) where deleted_at is null;
 create index appointments_open_house on app_public.appointments (open_house_id) where deleted_at is null;
+
+create function app_hidden.viewer_purchase_appointments() returns setof uuid
+language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+  select a.id from app_public.appointments a where a.buyer_id = any (array(select app_hidden.viewer_purchases())) and a.deleted_at is null
+  union all
+  select a.id from app_public.appointments a where a.lead_id = any (array(select app_hidden.viewer_purchase_leads())) and a.deleted_at is null
+$$;
+grant execute on function app_hidden.viewer_purchase_appointments() to plat_user;
+comment on function app_hidden.viewer_purchase_appointments() is 'The appointments of the viewer''s own purchases.';
 
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first', list_order => 'starts_at desc, id desc',
   own => 'true', has_assignee => true);
@@ -121,6 +130,21 @@ begin
 end $$;
 create trigger _400_prepare before insert or update on app_public.appointments for each row execute function app_private.tg_appointments__prepare();
 
+create or replace function app_hidden.viewer_counterparts() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+  reservations uuid[] := array(select app_hidden.viewer_purchase_reservations());
+begin
+  if purchases <> '{}' or reservations <> '{}' then
+    return query
+      select b.assignee_id from app_public.buyers b where b.id = any (purchases) and b.assignee_id is not null
+      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null
+      union select a.host_id from app_public.appointments a where a.id in (select app_hidden.viewer_purchase_appointments()) and a.host_id is not null;
+  end if;
+end $$;
+comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations, or receive them.';
+
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text
 language sql stable as $$
@@ -148,6 +172,7 @@ comment on function app_public.appointments_allowed_transitions is E'@notNull\n\
 
 comment on table app_public.appointments is $$
 @portfolio lead.read
+@ownFinder viewer_purchase_appointments
 @defaultOrder starts_at desc
 @defaultFirst 1000
 @filterLists status

@@ -1,5 +1,5 @@
---! Previous: sha1:6dc097a7d05f8357f80b8c258a9c5b7b5ff0f8bd
---! Hash: sha1:3edba1f54a81cb76bd590ffd40763571b04a643e
+--! Previous: sha1:a5a1d035cacde4733194e41b7d33a150fc718971
+--! Hash: sha1:5af388254929f5965d652dba40611c9e128d6ff3
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:3edba1f54a81cb76bd590ffd40763571b04a643e
---! Hash: sha1:84ee30cd0852baba677583cbd00a94ece5a4f360
+--! Previous: sha1:5af388254929f5965d652dba40611c9e128d6ff3
+--! Hash: sha1:31088107c2306c07684edfd744a67ddf4a0b40bf
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

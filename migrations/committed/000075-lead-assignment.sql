@@ -1,5 +1,5 @@
---! Previous: sha1:84ee30cd0852baba677583cbd00a94ece5a4f360
---! Hash: sha1:6938713fb03dbfd8071f4e9b130ec718cc1d57e6
+--! Previous: sha1:31088107c2306c07684edfd744a67ddf4a0b40bf
+--! Hash: sha1:08fa7db1694be1fe18f2fb007aa5f4735d857526
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:6938713fb03dbfd8071f4e9b130ec718cc1d57e6
---! Hash: sha1:88af8f8a2e5ddf3e8cc9ce0f1aa78890338a195a
+--! Previous: sha1:08fa7db1694be1fe18f2fb007aa5f4735d857526
+--! Hash: sha1:6270b4144a4ade21c138eede7322b8af95d9c93f
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:88af8f8a2e5ddf3e8cc9ce0f1aa78890338a195a
---! Hash: sha1:0e6fa6426426260d1a3d3a2b21dbe4d7252487e8
+--! Previous: sha1:6270b4144a4ade21c138eede7322b8af95d9c93f
+--! Hash: sha1:1343ca9990c6a1a6424172e345dd10383a1849a3
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -85,30 +85,41 @@ insert into app_private.event_names (subject, column_name, value, name)
 --------------------------------------------------------------------------------------------------------
 -- How much, and when.
 
+create function app_private.selections_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return (select coalesce(sum((app_private.personalization_sums(p)).selections), 0) from app_public.personalizations p
+    where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED') and p.deleted_at is null);
+end $$;
+comment on function app_private.selections_total(uuid, uuid, uuid) is 'Like personalization_total, before discounts and credits.';
+
 create function app_private.deposit_price(deposit app_public.deposits) returns numeric
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   buyer app_public.buyers;
   reservation app_public.reservations;
+  price numeric;
+  unit uuid;
 begin
-  select * into buyer from app_public.buyers b where b.id = deposit.buyer_id;
-  if buyer.id is null then
+  if deposit.buyer_id is not null then
+    select * into buyer from app_public.buyers b where b.id = deposit.buyer_id;
+    price := buyer.price;
+    unit := buyer.unit_id;
+  else
+    -- The one that holds, or held last: what a lead has paid stays a percentage of it.
     select * into reservation from app_public.reservations r
-      where case when deposit.reservation_id is not null then r.id = deposit.reservation_id
-        else r.lead_id = deposit.lead_id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null end
-      order by r.id desc limit 1;
-    if reservation.id is null or deposit.percent_base = 'PURCHASE_PRICE' then
-      return reservation.price;
-    end if;
-    return reservation.price + app_private.personalization_total(reservation.unit_id, deposit.lead_id, null);
+      where case when deposit.reservation_id is not null then r.id = deposit.reservation_id else r.lead_id = deposit.lead_id and r.deleted_at is null end
+      order by r.status in ('PENDING', 'CONFIRMED', 'CONVERTED') desc, r.id desc limit 1;
+    price := reservation.price;
+    unit := reservation.unit_id;
   end if;
-  if deposit.percent_base = 'PURCHASE_PRICE' then
-    return buyer.price;
-  end if;
-  return buyer.price + app_private.personalization_total(buyer.unit_id, buyer.lead_id, buyer.id);
+  return price + case deposit.percent_base
+    when 'PURCHASE_PRICE' then 0
+    when 'GROSS_PURCHASE_PRICE' then app_private.selections_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id)
+    else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $$;
 comment on function app_private.deposit_price(app_public.deposits) is
-  'What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what was chosen on top, where its base says so.';
+  'What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what was chosen on top, where its base says so: gross before, net after discounts and credits.';
 
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -133,21 +144,22 @@ language sql stable as $$
 $$;
 comment on function app_public.deposits_is_overdue is E'@notNull\n\nWhether its day is over, where the project is, and it is not paid in full.';
 
-create function app_private.deposit_due_date(buyer_id uuid, rule text, offset_days int) returns date
+create function app_private.deposit_due_date(deposit app_public.deposits) returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select case rule
+  select case deposit.due_rule
       when 'ON_RESERVATION' then coalesce((r.inserted_at at time zone p.time_zone)::date, b.purchase_date)
       when 'ON_SIGNING' then b.purchase_date
       when 'DAYS_AFTER_SIGNING' then b.purchase_date
       when 'ON_FIRM' then b.purchase_firm_date
-      when 'ON_CLOSING' then coalesce(b.closing_date, b.estimated_closing_date) end + coalesce(offset_days, 0)
-  from app_public.buyers b
-  join app_public.projects p on p.id = b.project_id
-  left join app_public.reservations r on r.id = b.reservation_id
-  where b.id = $1
+      when 'ON_CLOSING' then coalesce(b.closing_date, b.estimated_closing_date) end + coalesce(deposit.due_offset_days, 0)
+  from app_public.projects p
+  left join app_public.buyers b on b.id = deposit.buyer_id
+  left join app_public.reservations r on r.id = coalesce(deposit.reservation_id, b.reservation_id,
+    (select l.id from app_public.reservations l where l.lead_id = deposit.lead_id and l.status in ('PENDING', 'CONFIRMED', 'CONVERTED') and l.deleted_at is null order by l.id desc limit 1))
+  where p.id = deposit.project_id
 $$;
-comment on function app_private.deposit_due_date(uuid, text, int) is
-  'The day that a rule of the schedule means for a purchase; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team knows.';
+comment on function app_private.deposit_due_date(app_public.deposits) is
+  'The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team knows.';
 
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -172,7 +184,7 @@ begin
         new.due_rule := case when milestone.due_rule <> 'FIXED_DATE' then milestone.due_rule end;
         new.due_offset_days := milestone.due_offset_days;
         new.due_at := case when milestone.due_rule = 'FIXED_DATE' then milestone.due_date + coalesce(milestone.due_offset_days, 0)
-          else app_private.deposit_due_date(new.buyer_id, milestone.due_rule, milestone.due_offset_days) end;
+          else app_private.deposit_due_date(new) end;
       end if;
     end if;
     if num_nonnulls(new.amount, new.percent) <> 1 then
@@ -296,9 +308,9 @@ declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
   perform set_config('plat.service', 'on', true);
-  update app_public.deposits d set due_at = app_private.deposit_due_date(d.buyer_id, d.due_rule, d.due_offset_days)
+  update app_public.deposits d set due_at = app_private.deposit_due_date(d)
     where d.buyer_id = new.id and d.due_rule is not null and d.due_rule <> 'CONSTRUCTION_PHASE' and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null
-      and d.due_at is distinct from app_private.deposit_due_date(d.buyer_id, d.due_rule, d.due_offset_days);
+      and d.due_at is distinct from app_private.deposit_due_date(d);
   perform set_config('plat.service', before, true);
   return null;
 end $$;
@@ -308,6 +320,19 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
   execute function app_private.tg_buyers__deposit_dates();
 
 --------------------------------------------------------------------------------------------------------
+
+create or replace function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
+language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
+
+create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
+  where (d.lead_id = $1 or d.buyer_id = $2) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
+$$;
+grant execute on function app_private.paid_deposits to plat_user, plat_anonymous;
+comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
+create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
+language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
 
 create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
 language sql stable as $$ select case when d.notes is not null and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;

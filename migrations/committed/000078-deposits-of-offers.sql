@@ -1,5 +1,5 @@
---! Previous: sha1:0e6fa6426426260d1a3d3a2b21dbe4d7252487e8
---! Hash: sha1:59debc39acb9a4ec665e89ecbb37340e89a988b0
+--! Previous: sha1:1343ca9990c6a1a6424172e345dd10383a1849a3
+--! Hash: sha1:1091e02919e0ac8be830fa56f19fdbdf85bfecf9
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:59debc39acb9a4ec665e89ecbb37340e89a988b0
---! Hash: sha1:af342cdbe0a30b6d790eec4937fa65a54e1cb1bc
+--! Previous: sha1:1091e02919e0ac8be830fa56f19fdbdf85bfecf9
+--! Hash: sha1:602b249ad4b0ce63de6bf01562b154fc808018ba
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:af342cdbe0a30b6d790eec4937fa65a54e1cb1bc
---! Hash: sha1:d37e39907225e4ade6bbd57a41b99672c52ad45d
+--! Previous: sha1:602b249ad4b0ce63de6bf01562b154fc808018ba
+--! Hash: sha1:7902efeb5bee3e085de33749de7be0917185dc56
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -2,12 +2,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
 import { errorsTable } from "./errors.ts";
+import { importColumns } from "./imports.ts";
 import { permissionsTable } from "./permissions.ts";
 import { stateMachines } from "./states.ts";
 
 /** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
 const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [
   ["docs/errors.md", "errors", errorsTable],
+  ["docs/imports.md", "columns", importColumns],
   ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
   ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],
   ["docs/states.md", "states", stateMachines],

@@ -8,6 +8,22 @@ import { tagTexts } from "./codecs.ts";
 /** Names of composite types, known once tableType has named them, which comes first. */
 const composites = new Set<string>();
 
+// PERF: names are asked for again with each field, and made word by word with a dictionary.
+const plurals = new Map<string, string>();
+const singulars = new Map<string, string>();
+const graphqlNames = new Map<string, string>();
+const tableTypes = new WeakMap<object, string>();
+
+function remembered<K extends string | object>(
+  known: { get(key: K): string | undefined; set(key: K, value: string): unknown },
+  key: K,
+  make: () => string,
+): string {
+  let value = known.get(key);
+  if (value === undefined) known.set(key, (value = make()));
+  return value;
+}
+
 export const NamingPlugin: GraphileConfig.Plugin = {
   name: "NamingPlugin",
   version: "1.0.0",
@@ -36,9 +52,13 @@ export const NamingPlugin: GraphileConfig.Plugin = {
         const attribute = codec.attributes[attributeName]!;
         return this.coerceToGraphQLName((attribute.extensions?.tags?.name as string) || attributeName);
       },
+      pluralize: (previous, _options, text) => remembered(plurals, text, () => previous!(text)),
+      singularize: (previous, _options, text) => remembered(singulars, text, () => previous!(text)),
+      coerceToGraphQLName: (previous, _options, text) =>
+        remembered(graphqlNames, text, () => previous!(text)),
       // A composite type has its own name (NotificationSettings); what ends in _input has no output to name.
       tableType(previous, _options, codec) {
-        if (codec.extensions?.isTableLike) return previous!(codec);
+        if (codec.extensions?.isTableLike) return remembered(tableTypes, codec, () => previous!(codec));
         const name = this.upperCamelCase(codec.name.endsWith("Input") ? `${codec.name}AsOutput` : codec.name);
         composites.add(name);
         return name;

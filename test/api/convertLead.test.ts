@@ -348,6 +348,86 @@ describe("the purchase that a lead becomes", () => {
   });
 });
 
+describe("what hangs on the deal", () => {
+  const purchaseOf = async (id: string) =>
+    (
+      await owen.get(
+        `query ($id: ID!) { buyer(id: $id) { status netPurchasePrice netPurchasePriceBalance unit { id status }
+          reservation { id status purchase { id } } lead { status } deposits { id title status } } }`,
+        { id },
+      )
+    ).buyer;
+
+  test("what its lead reserved becomes the purchase by createBuyer too, and the lead is open again", async () => {
+    for (const named of ["reservationId", "unitId"] as const) {
+      const leadId = await lead();
+      const unitId = await unit();
+      const reservationId = await reserve({ unitId, leadId });
+      const id = await create("createBuyer", {
+        projectId: project,
+        leadId,
+        price: 1,
+        ...(named === "unitId" ? { unitId } : { reservationId }),
+      });
+      expect(await purchaseOf(id)).toMatchObject({
+        status: "DRAFT",
+        unit: { id: unitId, status: "PENDING" },
+        reservation: { id: reservationId, status: "CONVERTED", purchase: { id } },
+        lead: { status: "NEW" },
+      });
+      expect(await claims(unitId)).toMatchObject([{ kind: "PURCHASE", subject_id: id, expires_at: null }]);
+    }
+  });
+
+  test("what was accepted without a reservation is taken over from the negotiation", async () => {
+    const leadId = await lead();
+    const unitId = await unit();
+    const other = await create("createNegotiation", { unitId, leadId: await lead() });
+    const negotiationId = await create("createNegotiation", { unitId, leadId });
+    const offerId = await create("createOffer", { negotiationId, side: "BUYER", price: "391000" });
+    await create("createOfferResponse", { offerId, action: "ACCEPT" });
+    const { id } = await convert({ leadId, unitId, price: 391_000 });
+    expect(await claims(unitId)).toMatchObject([{ kind: "PURCHASE", subject_id: id, expires_at: null }]);
+    const { negotiation } = await owen.get(`query ($id: ID!) { negotiation(id: $id) { status } }`, {
+      id: other,
+    });
+    expect(negotiation.status).toBe("CANCELLED");
+  });
+
+  test("the deposits of the schedule come with the purchase, lower its balance when paid, and end with it", async () => {
+    const { id: projectId } = await createProject(owen, {
+      organizationId: world.harbour.id,
+      title: "Deposit Dunes",
+    });
+    for (const [title, percent] of [
+      ["First", 5],
+      ["Second", 10],
+    ])
+      await create("createDepositScheduleMilestone", { projectId, title, percent });
+    const leadId = await lead({ projectId });
+    const { id } = await convert({ leadId, unitId: await unit({ projectId, price: 200_000 }) });
+    const [first, second] = (await purchaseOf(id)).deposits;
+    expect([first.title, second.title]).toEqual(["First", "Second"]);
+    for (const status of ["INVOICED", "PROCESSING"]) await update("Deposit", { id: first.id, status });
+    await update("Deposit", { id: first.id, status: "PAID", amountPaid: 10_000 });
+    expect(await purchaseOf(id)).toMatchObject({
+      netPurchasePrice: "200000.00",
+      netPurchasePriceBalance: "190000.00",
+    });
+    const { project: of } = await owen.get(
+      `query ($id: ID!) { project(id: $id) { falloutReasons { id } } }`,
+      {
+        id: projectId,
+      },
+    );
+    await update("Buyer", { id, status: "CANCELLED", falloutReasonId: of.falloutReasons[0].id });
+    expect((await purchaseOf(id)).deposits.map((d: { status: string }) => d.status)).toEqual([
+      "PAID",
+      "CANCELLED",
+    ]);
+  });
+});
+
 test("a lead that is a buyer already, lost or nobody's is refused", async () => {
   const leadId = await lead();
   const { id } = await convert({ leadId, unitId: await unit() });

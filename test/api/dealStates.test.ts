@@ -119,19 +119,14 @@ describe.each(Object.entries(machines))("%s", (type, { table, create, needs = {}
         `select changes -> 'status' as change from app_public.events where subject_id = $1 and changes ? 'status'`,
         [id],
       );
-      const outcome = answer.errors ? answer.errors[0]!.extensions : answer.data[`update${type}`].status;
+      const { code, from: stood, to: wanted, allowedTransitions } = answer.errors?.[0]?.extensions ?? {};
+      const outcome = answer.errors
+        ? [code, stood, wanted, allowedTransitions, events.rows]
+        : [answer.data[`update${type}`].status, events.rows];
       const expected = steps[from]!.includes(to)
         ? [to, [{ change: [from, to] }]]
-        : [
-            expect.objectContaining({
-              code: "INVALID_TRANSITION",
-              from,
-              to,
-              allowedTransitions: steps[from],
-            }),
-            [],
-          ];
-      expect([from, to, outcome, events.rows]).toEqual([from, to, ...expected]);
+        : ["INVALID_TRANSITION", from, to, steps[from], []];
+      expect([from, to, outcome]).toEqual([from, to, expected]);
     }
   });
 });

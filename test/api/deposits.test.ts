@@ -12,13 +12,13 @@ let create: Create;
 let buyer: string;
 
 const members = `id status amount percent percentBase amountDue amountPaid currency sequence dueAt isOverdue paidAt refundedAt
-  releasedAt forfeitedAt heldBy method reference milestone { id } reservationId allowedTransitions { to }`;
+  releasedAt forfeitedAt heldBy method reference milestone { id } reservation { id } allowedTransitions { to }`;
 
 beforeAll(async () => {
   world = await startPortfolio();
   owen = world.owen;
   create = createIn(owen);
-  buyer = await createBuyer(world, world.project);
+  buyer = await createBuyer(owen, world.project);
 });
 afterAll(() => world.stop());
 
@@ -57,7 +57,7 @@ describe("a percentage", () => {
     ["200.00", "0.0025", "0.01"],
     ["199.99", "0.0025", "0.00"],
   ])("of %s, %s %%, is %s", async (price, percent, due) => {
-    const of = await createBuyer(world, world.project, { price });
+    const of = await createBuyer(owen, world.project, { price });
     const deposit = await make({ buyerId: of, percent });
     expect(deposit).toMatchObject({
       amountDue: due,
@@ -75,19 +75,19 @@ describe("a percentage", () => {
       title: "Yen",
       currency: "JPY",
     });
-    const of = await createBuyer(world, yen, { price: "33333" });
+    const of = await createBuyer(owen, yen, { price: "33333" });
     expect(await make({ buyerId: of, percent: "1.5" })).toMatchObject({ amountDue: "500", currency: "JPY" });
     const dinar = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Dinar",
       currency: "KWD",
     });
-    const inDinar = await createBuyer(world, dinar, { price: "1000.001" });
+    const inDinar = await createBuyer(owen, dinar, { price: "1000.001" });
     expect((await make({ buyerId: inDinar, percent: "0.05" })).amountDue).toBe("0.500");
   });
 
   test("follows the price until it is asked for", async () => {
-    const of = await createBuyer(world, world.project);
+    const of = await createBuyer(owen, world.project);
     const [asked, open] = [
       await make({ buyerId: of, percent: 10 }),
       await make({ buyerId: of, percent: 10 }),
@@ -112,23 +112,40 @@ describe("a percentage", () => {
       status: "AVAILABLE",
       price: 210_000,
     });
-    const { rows } = await world.owner.query(
-      `insert into app_public.reservations (project_id, organization_id, unit_id, lead_id, price, list_price_snapshot, accepted_terms, expiration, number)
-       select project_id, organization_id, id, $2, 205000, 210000, true, 48, 'R1' from app_public.units where id = $1 returning id`,
-      [unit, leadId],
-    );
+    const reservationId = await create("createReservation", { unitId: unit, leadId, acceptedTerms: true });
     const input = { leadId, title: "Deposit", percent: 5 };
-    expect(await run("createDeposit", input)).toMatchObject({ amountDue: "10250.00", reservationId: null });
-    expect(await run("createDeposit", { ...input, reservationId: rows[0].id })).toMatchObject({
-      amountDue: "10250.00",
-      reservationId: rows[0].id,
+    expect(await run("createDeposit", input)).toMatchObject({ amountDue: "10500.00", reservation: null });
+    expect(await run("createDeposit", { ...input, reservationId })).toMatchObject({
+      amountDue: "10500.00",
+      reservation: { id: reservationId },
     });
     expect(
-      await refused("createDeposit", { ...input, leadId: world.leads.open.id, reservationId: rows[0].id }),
+      await refused("createDeposit", { ...input, leadId: world.leads.open.id, reservationId }),
     ).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "reservationId",
     });
+    const { deposits } = (
+      await owen.get("query ($id: ID!) { reservation(id: $id) { deposits { amountDue } } }", {
+        id: reservationId,
+      })
+    ).reservation;
+    expect(deposits).toEqual([{ amountDue: "10500.00" }]);
+    // Once the lead is a buyer, what the lead was to pay stays, and is among what the buyer is to pay.
+    const { convertLead } = await owen.get(
+      `mutation ($leadId: ID!) { convertLead(input: { leadId: $leadId }) { netPurchasePriceBalance deposits { id amountDue } } }`,
+      { leadId },
+    );
+    expect(convertLead).toMatchObject({
+      netPurchasePriceBalance: "210000.00",
+      deposits: [{ amountDue: "10500.00" }, { amountDue: "10500.00" }],
+    });
+    await pay(convertLead.deposits[0].id, 10_000);
+    const { lead } = await owen.get(
+      "query ($id: ID!) { lead(id: $id) { buyer { netPurchasePriceBalance } } }",
+      { id: leadId },
+    );
+    expect(lead.buyer.netPurchasePriceBalance).toBe("200000.00");
   });
 });
 
@@ -274,7 +291,7 @@ describe("a day", () => {
       ).rows[0]!.day;
     const due = await today(west!);
     const overdue = async (project: { id: string }) =>
-      (await make({ buyerId: await createBuyer(world, project), amount: 1, dueAt: due })).isOverdue;
+      (await make({ buyerId: await createBuyer(owen, project), amount: 1, dueAt: due })).isOverdue;
     expect([await overdue(west!), await overdue(east!)]).toEqual([false, true]);
   });
 
@@ -325,7 +342,7 @@ describe("the schedule of a project", () => {
     });
     await milestone({ sequence: 5, title: "Roof", percent: 1, dueRule: "CONSTRUCTION_PHASE" });
     await milestone({ sequence: 6, title: "Closing", percent: 10, dueRule: "ON_CLOSING" });
-    const purchase = await createBuyer(world, project, { purchase_date: "2031-01-15" });
+    const purchase = await createBuyer(owen, project, { purchaseDate: "2031-01-15" });
     const copy = async (id: string) =>
       (await world.owner.query("select app_private.copy_deposit_schedule($1) as amount", [id])).rows[0]
         .amount;
@@ -391,7 +408,8 @@ describe("the schedule of a project", () => {
 });
 
 test("deposits made at once each have their own place", async () => {
-  const of = await createBuyer(world, world.project);
+  const project = await createProject(owen, { organizationId: world.harbour.id, title: "Places" });
+  const of = await createBuyer(owen, project);
   const made = await Promise.all(Array.from({ length: 10 }, () => make({ buyerId: of, amount: 1 })));
   expect(made.map(({ sequence }) => sequence).sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });

@@ -442,22 +442,50 @@ test("sums up a project, and finds and sorts projects by their units for sale", 
   expect(await list("filter: { price: { min: 960 } }")).toEqual([]);
 });
 
-test("a page of 50 units with plans and lots costs as many statements as one of 1", async () => {
+test("a page of 50 units with plans, lots, pictures and promotions costs as many statements as one of 1", async () => {
   const projectId = await create("createProject", { organizationId: world.harbour.id, title: "Many" });
-  const floorPlanId = await create("createFloorPlan", { projectId, title: "P" });
-  const lotId = await create("createLot", { projectId, number: "1", multiUnit: true });
-  for (let i = 0; i < 50; i++) await create("createUnit", { projectId, title: `U${i}`, floorPlanId, lotId });
+  await create("createPromotion", {
+    projectId,
+    title: "Spring",
+    kind: "GIFT",
+    startsAt: "2020-01-01T00:00:00Z",
+  });
+  // Units with plans and lots of their own, each with two pictures.
+  await world.owner.query(
+    `with plans as (insert into app_public.floor_plans (project_id, title) select $1, 'P' || i from generate_series(1, 50) i returning id),
+       lots as (insert into app_public.lots (project_id, number) select $1, i from generate_series(1, 50) i returning id)
+     insert into app_public.units (project_id, title, floor_plan_id, lot_id)
+       select $1, 'U' || p.n, p.id, l.id from (select id, row_number() over () as n from plans) p
+       join (select id, row_number() over () as n from lots) l on l.n = p.n`,
+    [projectId],
+  );
+  for (const [table, column, parents] of [
+    ["unit_images", "unit_id", "units"],
+    ["floor_plan_images", "floor_plan_id", "floor_plans"],
+    ["lot_images", "lot_id", "lots"],
+  ])
+    await world.owner.query(
+      `begin; set local session_replication_role = replica;
+       insert into app_public.${table} (organization_id, project_id, ${column}, file, sequence, filename, filemime, filesize, width, height, checksum)
+         select p.organization_id, p.project_id, p.id, '{}', n, 'a.png', 'image/png', 1, 1, 1, repeat(md5(p.id::text || n), 2)
+         from app_public.${parents} p, generate_series(1, 2) n where p.project_id = '${projectId}';
+       commit`,
+    );
   const page = (first: number) =>
     world.statements(() =>
       world.owen.get(
         `query ($id: ID!, $first: Int) { project(id: $id) { abstract { unitsTotal } units(first: $first) {
-          title price ppsf bedrooms floorPlan { title priceMin } lot { number price } daysOnMarket
-          priceHistory { to } allowedTransitions { to } } } }`,
+          title price ppsf bedrooms floorPlan { title priceMin images { url } } lot { number price images { url } } daysOnMarket
+          images { url thumbnailUrl } promotions { title } leasePermit { id } priceHistory { to } allowedTransitions { to } } } }`,
         { id: projectId, first },
       ),
     );
   const [one, fifty] = [await page(1), await page(50)];
   expect(fifty.result.project.units).toHaveLength(50);
+  for (const unit of fifty.result.project.units)
+    expect(
+      [unit.images, unit.floorPlan.images, unit.lot.images, unit.promotions].map((list) => list.length),
+    ).toEqual([2, 2, 2, 1]);
   expect(fifty.count).toBe(one.count);
   expect(fifty.count).toBeLessThanOrEqual(2);
 });

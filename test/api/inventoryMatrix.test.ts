@@ -140,7 +140,9 @@ Project.leads                                                                   
 Project.leadSources                                                             | 6     | 6     | 6      | 6      | null    | null     | null
 Project.falloutReasons                                                          | 5     | 5     | 5      | 5      | null    | null     | null
 Project.buyers Project.reservations Lot*.reservations                           | none  | none  | none   | none   | null    | null     | null
-Unit*.reservations Unit*.personalizations                                       | none  | none  | none   | none   | null    | null     | null
+Unit*.reservations Unit*.negotiations Unit*.personalizations                    | none  | none  | none   | none   | null    | null     | null
+Project.negotiations Project.offers                                             | none  | none  | none   | none   | null    | null     | null
+Project.deposits                                                                | none  | none  | null   | null   | null    | null     | null
 Project.trackers                                                                | 1     | 1     | 1      | null   | null    | null     | null
 Project.leasePermits                                                            | 1     | 1     | null   | null   | null    | null     | null
 Lot:sold.price Lot:sold.premium Lot:unreleased.price Lot:unreleased.premium     | yes   | yes   | yes    | yes    | null    | null     | null

@@ -146,10 +146,10 @@ describe("the last interaction", () => {
 
   test("of a buyer is that of the lead that the buyer was", async () => {
     const leadId = await newLead();
-    const buyerId = await createBuyer(world, world.project, { lead_id: leadId });
+    const buyerId = await createBuyer(owen, world.project, { leadId: leadId });
     await create("createPhoneCall", { buyerId, direction: "INBOUND", startedAt: "2026-02-02T10:00:00Z" });
     expect((await look(leadId)).lastInteractionAt).toMatch(/^2026-02-02T10:00:00/);
-    const alone = await createBuyer(world, world.project);
+    const alone = await createBuyer(owen, world.project);
     await create("createPhoneCall", { buyerId: alone, direction: "INBOUND" });
   });
 });
@@ -157,7 +157,7 @@ describe("the last interaction", () => {
 test("DO_NOT_CALL marks the lead, also of a buyer and afterwards", async () => {
   const [leadId, other] = [await newLead(), await newLead()];
   await create("createPhoneCall", { leadId, direction: "OUTBOUND", outcome: "DO_NOT_CALL" });
-  const buyerId = await createBuyer(world, world.project, { lead_id: other });
+  const buyerId = await createBuyer(owen, world.project, { leadId: other });
   const call = await create("createPhoneCall", { buyerId, direction: "OUTBOUND" });
   expect((await look(other)).doNotContact).toBe(false);
   await change("updatePhoneCall", { id: call, outcome: "DO_NOT_CALL" });

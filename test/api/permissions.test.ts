@@ -189,9 +189,7 @@ describe("who may do what", () => {
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
     const tabled = new Set(table.map((row) => row.operation.split(/[ ,.]/)[0]));
     expect(
-      served.filter(
-        (name) => !Object.values(elsewhere).some((area) => area.test(name)) && !tabled.has(name),
-      ),
+      served.filter((name) => !Object.values(elsewhere).some((area) => area.test(name)) && !tabled.has(name)),
     ).toEqual([]);
   });
 });

@@ -49,6 +49,8 @@ const lot = (input: Record<string, unknown> = {}) =>
 const lead = async (input: Record<string, unknown> = {}) =>
   (await createLead(owen, { projectId: project.id, name: `Lena ${++serial}`, ...input })).id;
 
+const reason = () => create("createFalloutReason", { projectId: project.id, name: `Reason ${++serial}` });
+
 const fields = `id number status statusChangedAt price listPriceSnapshot premiumSnapshot currency totalContractPrice ppsf fee
   cancellationFee expiration expiresAt extendedCount acceptedTerms acceptedTermsAt executedAt cancelledAt cancellationReason
   refundedAt notes version unit { id status price } lot { id status price } lead { id status } user { id } assignee { id }
@@ -98,14 +100,17 @@ const byService = async (id: string, status: string) => {
   }
 };
 /** A purchase in the project, of the user where one is named. */
-const purchase = async (user: string | null, status = "DRAFT", assignee: string | null = null) =>
+const purchase = async (user: string | null, assignee: string | null = null) =>
   (
     await world.owner.query<{ id: string }>(
-      `insert into app_public.buyers (project_id, organization_id, user_id, first_name, price, status, assignee_id)
-       values ($1, $2, $3, 'Bea', 1, $4, $5) returning id`,
-      [project.id, world.harbour.id, user, status, assignee],
+      `insert into app_public.buyers (project_id, organization_id, user_id, first_name, price, assignee_id)
+       values ($1, $2, $3, 'Bea', 1, $4) returning id`,
+      [project.id, world.harbour.id, user, assignee],
     )
   ).rows[0]!.id;
+
+const updateBuyer = (input: Record<string, unknown>) =>
+  owen.get(`mutation ($input: UpdateBuyerInput!) { updateBuyer(input: $input) { status } }`, { input });
 
 describe("creating one", () => {
   test("claims the unit, keeps what is listed, copies what the project says, and charges nobody", async () => {
@@ -354,8 +359,7 @@ describe("every step", () => {
   const pairs = states.flatMap((from) =>
     states.filter((to) => to !== from).map((to) => ({ from, to, listed: steps[from]!.includes(to) })),
   );
-  // What refunding does to a purchase is tested with purchases.
-  const taken = pairs.filter((pair) => pair.listed && pair.from !== "CONVERTED");
+  const taken = pairs.filter((pair) => pair.listed);
 
   test.each(taken)("$from to $to is taken, with one event", async ({ from, to }) => {
     const id = await inState(from);
@@ -424,11 +428,7 @@ describe("changing one", () => {
       code: "BAD_USER_INPUT",
       field: "cancellationReason",
     });
-    const { projectReasons } = await owen.get(
-      `query ($id: ID!) { projectReasons: project(id: $id) { falloutReasons { id } } }`,
-      { id: project.id },
-    );
-    const falloutReasonId = projectReasons.falloutReasons[0].id;
+    const falloutReasonId = await reason();
     expect(await update({ id, status: "CANCELLED", falloutReasonId })).toMatchObject({
       status: "CANCELLED",
       falloutReason: { id: falloutReasonId },
@@ -544,6 +544,90 @@ describe("refunding one", () => {
     expect((await eventNames(id)).filter((name) => name === "reservation.refunded")).toHaveLength(1);
   });
 
+  const buyerNow = async (id: string) =>
+    (
+      await owen.get(
+        `query ($id: ID!) { buyer(id: $id) { status cancellationReason reservation { id } unit { id status } } }`,
+        { id },
+      )
+    ).buyer;
+  /** A reservation that became a purchase. */
+  async function converted(price = 385_000) {
+    const home = await unit();
+    const leadId = await lead({ status: "HOT" });
+    const { id } = await reserve({ unitId: home, leadId });
+    const { convertLead: buyer } = await owen.get(
+      `mutation ($input: ConvertLeadInput!) { convertLead(input: $input) { id } }`,
+      { input: { leadId, price } },
+    );
+    return { id, home, leadId, buyer: buyer.id as string };
+  }
+  test("takes the purchase from a converted one, cancels that, and lists the home again as it was", async () => {
+    const { id, home, leadId, buyer } = await converted();
+    const before = `query ($id: ID!) { reservation(id: $id) { status expiresAt purchase { id } allowedTransitions { to } } }`;
+    expect((await owen.get(before, { id })).reservation).toEqual({
+      status: "CONVERTED",
+      expiresAt: null,
+      purchase: { id: buyer },
+      allowedTransitions: [{ to: "REFUNDED" }],
+    });
+    expect(await unitNow(home)).toMatchObject({ activeReservation: null });
+    expect((await unitNow(home)).status).not.toBe("RESERVED");
+    await update({ id, status: "REFUNDED" });
+    expect((await owen.get(before, { id })).reservation).toEqual({
+      status: "REFUNDED",
+      expiresAt: null,
+      purchase: null,
+      allowedTransitions: [],
+    });
+    expect(await buyerNow(buyer)).toMatchObject({ status: "CANCELLED", reservation: { id } });
+    expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE", price: "400000.00" });
+    expect(await leadStatus(leadId)).not.toBe("CONVERTED");
+    expect((await eventNames(id)).slice(1)).toEqual(["reservation.converted", "reservation.refunded"]);
+    expect((await reserve({ unitId: home })).status).toBe("PENDING");
+  });
+
+  test("of a converted one takes place once, of 100 at once", async () => {
+    const { id, home, buyer } = await converted();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => owen.ask(change, { input: { id, status: "REFUNDED" } })),
+    );
+    expect(answers.filter(({ errors }) => !errors)).toHaveLength(1);
+    expect(new Set(answers.flatMap(({ errors }) => errors ?? []).map((e) => e.extensions.code))).toEqual(
+      new Set(["INVALID_TRANSITION"]),
+    );
+    expect((await eventNames(buyer)).filter((name) => name === "buyer.status_changed")).toHaveLength(1);
+    expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
+  });
+
+  test("leaves the home to whoever bought it since", async () => {
+    const { id, home, buyer } = await converted();
+    await updateBuyer({
+      id: buyer,
+      status: "CANCELLED",
+      cancellationReason: "no loan",
+      falloutReasonId: await reason(),
+    });
+    const next = await reserve({ unitId: home });
+    await update({ id, status: "REFUNDED" });
+    expect(await read(id)).toMatchObject({ status: "REFUNDED" });
+    expect(await buyerNow(buyer)).toMatchObject({ status: "CANCELLED", cancellationReason: "no loan" });
+    expect(await unitNow(home)).toMatchObject({ status: "RESERVED", activeReservation: { id: next.id } });
+  });
+
+  test("is refused once the purchase is closed", async () => {
+    const { id, home, buyer } = await converted();
+    for (const status of ["FIRM", "CLEAR_TO_CLOSE", "CLOSED"]) {
+      const { buyer: now } = await owen.get(`query ($id: ID!) { buyer(id: $id) { status } }`, { id: buyer });
+      if (now.status !== status) await updateBuyer({ id: buyer, status });
+    }
+    expect(await refuseUpdate({ id, status: "REFUNDED" })).toMatchObject({
+      code: "CONFLICT",
+      field: "status",
+    });
+    expect(await unitNow(home)).toMatchObject({ status: "CLOSED" });
+  });
+
   test("does not touch the unit that meanwhile belongs to somebody else", async () => {
     const home = await unit();
     const first = await reserve({ unitId: home });
@@ -595,13 +679,13 @@ describe("at its end", () => {
   });
 
   test("extending it and reserving at that moment: one of the two", async () => {
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       const home = await unit();
       const { id } = await reserve({ unitId: home, expiration: 1 });
       // It ends within the time that these requests take.
       await passTime(world.owner, "59 minutes 59.95 seconds");
       const answers = await Promise.all(
-        Array.from({ length: 20 }, (_, i) =>
+        Array.from({ length: 100 }, (_, i) =>
           i % 2
             ? owen.ask(creation, { input: { unitId: home, acceptedTerms: true } })
             : owen.ask(change, { input: { id, expiration: 5 } }),
@@ -619,6 +703,23 @@ describe("at its end", () => {
       const reserved = answers.some(({ data }) => data?.createReservation);
       expect(rows[0].id === id).toBe(!reserved);
     }
+  });
+
+  test("calling it off calls off the negotiation about it", async () => {
+    const home = await unit();
+    const leadId = await lead();
+    const { id } = await reserve({ unitId: home, leadId });
+    const negotiationId = await create("createNegotiation", { unitId: home, leadId, reservationId: id });
+    const offerId = await create("createOffer", { negotiationId, side: "BUYER", price: "390000" });
+    expect(await read(id)).toMatchObject({ expiresAt: null });
+    await update({ id, status: "CANCELLED", cancellationReason: "moved away" });
+    const { negotiation, offer } = await owen.get(
+      `query ($negotiation: ID!, $offer: ID!) { negotiation(id: $negotiation) { status } offer(id: $offer) { status } }`,
+      { negotiation: negotiationId, offer: offerId },
+    );
+    expect([negotiation, offer]).toEqual([{ status: "CANCELLED" }, { status: "WITHDRAWN" }]);
+    expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
+    expect(await leadStatus(leadId)).toBe("NEW");
   });
 
   test("it does not end while a negotiation is active, and its hours count anew afterwards", async () => {
@@ -647,13 +748,7 @@ describe("what depends on one stays", () => {
     const lena = await lead();
     const { id } = await reserve({ unitId: await unit(), leadId: lena });
     const set = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { status } }`;
-    const { project: place } = await owen.get(
-      `query ($id: ID!) { project(id: $id) { falloutReasons { id } } }`,
-      {
-        id: project.id,
-      },
-    );
-    const lost = { id: lena, status: "LOST", falloutReasonId: place.falloutReasons[0].id };
+    const lost = { id: lena, status: "LOST", falloutReasonId: await reason() };
     expect(await owen.refused(set, { input: lost })).toMatchObject({
       code: "CONFLICT",
       dependents: { reservations: 1 },
@@ -704,7 +799,7 @@ describe("a buyer with a purchase in the project", () => {
   let bea: Person;
   beforeAll(async () => {
     bea = await world.signUp("Bea Buyer");
-    await purchase(bea.id, "DRAFT", world.max.id);
+    await purchase(bea.id, world.max.id);
   });
 
   test("reserves for themselves, sees it, and cancels it; nothing else", async () => {
@@ -757,6 +852,24 @@ describe("a buyer with a purchase in the project", () => {
     expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
   });
 
+  test("is served by whoever serves their purchase, where anybody does", async () => {
+    const ann = await world.signUp("Ann Alone");
+    await purchase(ann.id);
+    const { id } = await reserve({ unitId: await unit() }, ann);
+    expect(await read(id)).toMatchObject({ assignee: null, buyer: { id: ann.id } });
+    await world.owner.query("select app_private.end_reservation($1, 'CANCELLED', 'tidy')", [id]);
+    const home = await unit();
+    const made = await reserve({ unitId: home });
+    const { createBuyer } = await owen.get(
+      `mutation ($input: CreateBuyerInput!) { createBuyer(input: $input) { id } }`,
+      {
+        input: { projectId: project.id, legalName: "Ann A.", unitId: home, reservationId: made.id, price: 1 },
+      },
+    );
+    await updateBuyer({ id: createBuyer.id, assigneeId: world.mia.id });
+    expect(await read(made.id)).toMatchObject({ status: "CONVERTED", assignee: { id: world.mia.id } });
+  });
+
   test("does not reserve as the sales team does, nor where they buy nothing", async () => {
     const unitId = await unit();
     for (const input of [
@@ -771,7 +884,8 @@ describe("a buyer with a purchase in the project", () => {
     const unreleased = await unit({ status: "UNRELEASED" });
     expect(await refuseReserve({ unitId: unreleased }, bea)).toMatchObject({ code: "NOT_FOUND" });
     const stranger = await world.signUp("Bob Bought");
-    await purchase(stranger.id, "CANCELLED");
+    const called = await purchase(stranger.id);
+    await world.owner.query("select app_private.cancel_purchase($1, 'called off')", [called]);
     expect(await refuseReserve({ unitId }, stranger)).toMatchObject({ code: "NOT_FOUND" });
   });
 });
@@ -796,6 +910,13 @@ test("lists come newest first, filtered, 1000 where nothing is said", async () =
     id: place.id,
   });
   expect(sent.project.reservations.map((r: { id: string }) => r.id)).toEqual(ids.slice(0, 2));
+  const count = (first: number) =>
+    world.statements(() =>
+      owen.get(`{ reservations(first: ${first}) { id notes totalContractPrice allowedTransitions { to } unit { title lot { id } }
+        lead { name } assignee { fullName } purchase { id } negotiation { id } falloutReason { id } documents { id } events(first: 3) { name } } }`),
+    );
+  expect((await count(4)).count).toBe((await count(1)).count);
+
   const client = await world.owner.connect();
   try {
     await client.query("begin; set local session_replication_role = replica");

@@ -521,3 +521,17 @@ async function stored(): Promise<number> {
   const { rows } = await world.owner.query("select count(*)::int as n from app_private.stored_files");
   return rows[0].n;
 }
+
+test("an upload costs as many statements whatever its size", async () => {
+  const sizes = [10_000, 4_000_000];
+  const pictures = await Promise.all(sizes.map((size) => paddedPng(size)));
+  await image(await picture());
+  const counts: number[] = [];
+  for (const bytes of pictures) {
+    const { result, count } = await world.statements(() => image(bytes));
+    expect(result.errors).toBeUndefined();
+    counts.push(count);
+  }
+  expect(counts[1]).toBe(counts[0]);
+  expect(counts[0]).toBeLessThanOrEqual(6);
+});

@@ -66,7 +66,7 @@ export interface Api {
 const password = "correct horse battery staple";
 let names = 0;
 
-export interface StartOptions extends Partial<Pick<GraphqlOptions, "adaptor">> {
+export interface StartOptions extends Partial<Pick<GraphqlOptions, "adaptor" | "location">> {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
 }

@@ -126,15 +126,60 @@ test("the last sold units are read along their index", async () => {
   }
 });
 
-// The statements inside of projects_abstract and offers_unit, which explain does not show.
+// The statements inside of projects_abstract, offers_price and offers_bedrooms, which explain does not show.
 test.each([
   ["summed up", `select count(*) from app_public.units u where u.project_id = '${project}' and ${live}`],
   [
     "found by price",
     `select from app_public.units u where u.project_id = '${project}' and u.status = 'AVAILABLE' and ${live}
-      and u.price::numeric <@ numrange(100000, 100020)`,
+      and u.price >= 100000 and u.price <= 100020`,
+  ],
+  [
+    "found by bedrooms",
+    `select from app_public.units u where u.project_id = '${project}' and u.status = 'AVAILABLE' and ${live}
+      and u.effective_bedrooms >= 3 and u.effective_bedrooms < 5`,
   ],
 ])("a project is %s from its own units", async (_name, sql) => {
   const { rows } = await owner.query(`explain (format json) ${sql}`);
   expect(JSON.stringify(rows)).not.toContain("Seq Scan");
+});
+
+test("units of a portfolio are found by rare words along the trigrams of their texts", async () => {
+  await owner.query(`
+    insert into app_private.unit_texts (unit_id, organization_id, project_id, search_text)
+      select u.id, u.organization_id, u.project_id, md5(u.id::text) from app_public.units u on conflict do nothing;
+    analyze app_private.unit_texts`);
+  const { rows } = await owner.query(
+    "explain (format json) select t.unit_id from app_private.unit_texts t where t.organization_id = any ($1) and t.search_text like '%4ca4%'",
+    [[id(1, 1), id(1, 2)]],
+  );
+  expect(JSON.stringify(rows)).toContain("unit_texts_search");
+  const texts = await owner.query(
+    "select unit_id, search_text from app_private.unit_texts t where t.organization_id = $1 order by unit_id limit 1",
+    [id(1, 1)],
+  );
+  const found = await reads(
+    owen,
+    `select u.id from app_public.units u where u.id = any (array(select app_hidden.units_with_words('${texts.rows[0].search_text}')))`,
+  );
+  expect(found).toMatchObject({ scans: [], rows: 1 });
+});
+
+test("public projects come along the index of their order, as far as the page goes", async () => {
+  for (const user of [owen, null]) {
+    const client = await owner.connect();
+    try {
+      await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}`);
+      await client.query("select set_config('plat.user_id', $1, true)", [user ?? ""]);
+      const { rows } = await client.query(
+        "explain (format json) select p.id from app_public.public_projects() p order by p.service_index desc, p.id desc limit 20",
+      );
+      const [plan] = [rows[0]["QUERY PLAN"][0].Plan];
+      expect(JSON.stringify(plan)).toContain("projects_public");
+      expect(JSON.stringify(plan)).not.toContain('"Sort"');
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+  }
 });

@@ -1,0 +1,108 @@
+/**
+ * Appointments at size. In one database: portfolios of 1,000 and of 1,000,000 appointments and those of 20 other organizations, each seen
+ * by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by an affiliated SELLER, over HTTPS.
+ *
+ * Claim: each costs at 1,000,000 appointments no more than 1.5 × what it costs at 1,000.
+ * BENCH_APPOINTMENTS sets the size of the largest portfolio.
+ */
+import { onStatement } from "../src/database/statementEvents.ts";
+import { startApi, type Person } from "../test/harness/api.ts";
+import { loadAppointments } from "./data/appointments.ts";
+import { percentile, time, withDatabase } from "./data/cluster.ts";
+import { loadPortfolios, type Portfolio, type Viewers } from "./data/portfolios.ts";
+
+const SIZES = [1_000, Number(process.env.BENCH_APPOINTMENTS ?? 1_000_000)];
+
+const list =
+  "query ($filter: AppointmentsFilter) { appointments(first: 50, filter: $filter) { id status type startsAt endsAt } }";
+const cases: { title: string; query: string; variables?: (project: string) => Record<string, unknown> }[] = [
+  { title: "appointments", query: list },
+  { title: "appointments, CONFIRMED", query: list, variables: () => ({ filter: { status: ["CONFIRMED"] } }) },
+  {
+    title: "appointments of a project",
+    query: list,
+    variables: (id) => ({ filter: { projectIds: [id] } }),
+  },
+  {
+    title: "appointments before a time",
+    query: list,
+    variables: () => ({
+      filter: { startsAt: { to: new Date(Date.now() - 400 * 86_400_000).toISOString() } },
+    }),
+  },
+  {
+    title: "appointments with their people",
+    query:
+      "{ appointments(first: 50) { id startsAt lead { name } host { fullName } project { title } salesOffice { title } notes } }",
+  },
+  {
+    title: "appointmentsConnection, page one",
+    query: "{ appointmentsConnection(first: 50) { nodes { id } pageInfo { hasNextPage endCursor } } }",
+  },
+  {
+    title: "leads { appointments }",
+    query: "{ leads(first: 20) { id appointments(first: 5) { id startsAt } } }",
+  },
+];
+
+export default async function appointments(): Promise<void> {
+  await withDatabase(async (database) => {
+    const api = await startApi(database);
+    try {
+      const people = new Map<string, Record<keyof Viewers, Person>>();
+      const portfolios: Portfolio[] = [];
+      for (const size of SIZES) {
+        const [owner, member, seller] = [
+          await api.signUp("Olive Owner"),
+          await api.signUp("Mina Member"),
+          await api.signUp("Sal Seller"),
+        ];
+        people.set(`${size}`, { owner, member, seller });
+        portfolios.push({
+          name: `${size}`,
+          leads: size / 10,
+          viewers: { owner: owner.id!, member: member.id!, seller: seller.id! },
+        });
+      }
+      for (let n = 1; n <= 20; n += 1) portfolios.push({ name: `noise${n}`, leads: 500 });
+      const start = performance.now();
+      const ids = await loadPortfolios(database.owner, portfolios);
+      await loadAppointments(database.owner, 10);
+      await database.owner.query("analyze");
+      console.log(
+        `Loaded in ${((performance.now() - start) / 1000).toFixed(0)} s. Milliseconds, median / 95 %.`,
+      );
+      for (const role of ["owner", "member", "seller"] as const) {
+        console.log(`\n${role.toUpperCase()}`);
+        console.log(
+          `  ${"".padEnd(32)} SQL ${[...people.keys()].map((name) => name.padStart(15)).join("")}   largest ÷ 1,000`,
+        );
+        for (const { title, query, variables } of cases) {
+          const medians: number[] = [];
+          const cells: string[] = [];
+          let statements = 0;
+          for (const [name, viewers] of people) {
+            const { rows } = await api.owner.query<{ id: string }>(
+              "select id from app_public.projects where organization_id = $1 order by id limit 1",
+              [ids.get(name)],
+            );
+            const given = variables?.(rows[0]!.id);
+            const stop = onStatement(() => (statements += 1));
+            statements = 0;
+            await viewers[role].get(query, given).finally(stop);
+            const figures = await time(() => viewers[role].get(query, given));
+            medians.push(percentile(figures, 0.5));
+            cells.push(
+              `${percentile(figures, 0.5).toFixed(1)} / ${percentile(figures, 0.95).toFixed(1)}`.padStart(15),
+            );
+          }
+          console.log(
+            `  ${title.padEnd(32)} ${`${statements}`.padStart(3)} ${cells.join("")}   × ${(medians[1]! / medians[0]!).toFixed(2)}`,
+          );
+        }
+      }
+    } finally {
+      await api.stop();
+    }
+  });
+}

@@ -1,0 +1,620 @@
+/**
+ * Who may do what with purchases, and what a buyer sees. The table is the specification:
+ *
+ *   yes            the operation goes through, or the value is shown
+ *   3              that many records are listed; a connection counts the same many
+ *   null · none    null without an error · an empty list
+ *   hidden         not even the record around it is seen
+ *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED, NOTFND is NOT_FOUND
+ *
+ * owner, admin, member and mia are of Harbour Homes, whose project Harbour View is not public and open to its members, and
+ * whose Quiet Quay is in the lead mode PRIVATE; seller and builder are members of organizations affiliated with Harbour View;
+ * buyer and other have accepted the invitations to one purchase each in Harbour View; the outsider owns Summit Sales.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Answer, Person } from "../harness/api.ts";
+import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn, type Create } from "../harness/records.ts";
+import { picture } from "../harness/upload.ts";
+import { createOutbox, runJobs } from "../tasks/worker.ts";
+
+const matrix = `
+                                      | owner  | admin  | member | mia    | seller | builder | buyer  | other  | outsider | anonymous
+buyer, the buyer's                    | yes    | yes    | yes    | yes    | null   | null    | yes    | null   | null     | null
+buyer, the other's                    | yes    | yes    | yes    | yes    | null   | null    | null   | yes    | null     | null
+buyer of the seller                   | yes    | yes    | yes    | yes    | yes    | null    | null   | null   | null     | null
+buyer of the member, private          | yes    | yes    | yes    | null   | null   | null    | null   | null   | null     | null
+buyer, foreign                        | null   | null   | null   | null   | null   | null    | null   | null   | yes      | null
+buyers                                | 4      | 4      | 4      | 3      | 1      | none    | 1      | 1      | 1        | none
+buyers of the project                 | 3      | 3      | 3      | 3      | 1      | none    | 1      | 1      | none     | none
+buyers, query                         | 4      | 4      | 4      | 3      | 1      | none    | none   | none   | 1        | none
+buyersConnection                      | 4      | 4      | 4      | 3      | 1      | none    | 1      | 1      | 1        | none
+project.buyers                        | 3      | 3      | 3      | 3      | 1      | null    | null   | null   | hidden   | hidden
+unit.buyer                            | yes    | yes    | yes    | yes    | null   | null    | yes    | hidden | hidden   | hidden
+lot.buyer                             | yes    | yes    | yes    | yes    | null   | null    | hidden | yes    | hidden   | hidden
+lead.buyer                            | yes    | yes    | yes    | yes    | hidden | hidden  | hidden | hidden | hidden   | hidden
+viewer.purchases                      | none   | none   | none   | none   | none   | none    | 1      | 1      | none     | hidden
+buyer.dob                             | yes    | yes    | null   | null   | hidden | hidden  | null   | hidden | hidden   | hidden
+buyer.metadata                        | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
+buyer.metadata of the seller          | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | hidden
+buyer.lead                            | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
+buyer.leadSource                      | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
+buyer.agent                           | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
+buyer.agent of the seller             | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | hidden
+buyer.user                            | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
+buyer.user.email                      | null   | null   | null   | null   | hidden | hidden  | yes    | hidden | hidden   | hidden
+buyer.assignee                        | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
+buyer.assignee.email                  | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
+buyer.assignee.phone                  | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
+buyer.events                          | 3      | 3      | 3      | 3      | hidden | hidden  | none   | hidden | hidden   | hidden
+buyer.allowedTransitions              | 2      | 2      | 2      | 2      | hidden | hidden  | none   | hidden | hidden   | hidden
+buyer.documents                       | 2      | 2      | 2      | 2      | hidden | hidden  | 1      | hidden | hidden   | hidden
+buyer.reservation                     | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
+events of the purchase                | 3      | 3      | 3      | 3      | none   | none    | none   | none   | none     | none
+createBuyer                           | yes    | yes    | yes    | yes    | yes    | FORBID  | FORBID | FORBID | NOTFND   | UNAUTH
+createBuyer, of a claimed unit        | CLAIM  | CLAIM  | CLAIM  | CLAIM  | CLAIM  | FORBID  | FORBID | NOTFND | NOTFND   | UNAUTH
+createBuyer, private project          | yes    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+createBuyer for somebody else's deal  | yes    | yes    | FORBID | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+updateBuyer, the buyer's              | yes    | yes    | yes    | yes    | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
+updateBuyer of the seller             | yes    | yes    | yes    | yes    | yes    | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+updateBuyer of the member, private    | yes    | yes    | yes    | NOTFND | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+updateBuyer, a step of the buyer's    | STEP   | STEP   | STEP   | STEP   | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
+deleteBuyer, a draft                  | yes    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+deleteBuyer, the buyer's              | CONFL  | CONFL  | CONFL  | CONFL  | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
+convertLead, open project             | yes    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+convertLead of the seller             | yes    | yes    | yes    | yes    | yes    | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+convertLead of the member, private    | yes    | yes    | yes    | NOTFND | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+inviteBuyer, open project             | yes    | yes    | yes    | yes    | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+inviteBuyer of the seller             | yes    | yes    | yes    | yes    | yes    | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
+inviteBuyer, the buyer's              | CONFL  | CONFL  | CONFL  | CONFL  | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
+acceptBuyerInvite with a guess        | INPUT  | INPUT  | INPUT  | INPUT  | INPUT  | INPUT   | INPUT  | INPUT  | INPUT    | UNAUTH
+`;
+
+const codes: Record<string, string> = {
+  FORBIDDEN: "FORBID",
+  UNAUTHENTICATED: "UNAUTH",
+  NOT_FOUND: "NOTFND",
+  INVENTORY_UNAVAILABLE: "CLAIM",
+  INVALID_TRANSITION: "STEP",
+  CONFLICT: "CONFL",
+  BAD_USER_INPUT: "INPUT",
+};
+const [header, ...lines] = matrix.trim().split("\n");
+const cells = (line: string) => line.split("|").map((cell) => cell.trim());
+const names = cells(header!).filter(Boolean);
+const rows = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
+
+function outcome(answer: Answer): string {
+  const code = answer.errors?.[0]?.extensions.code;
+  if (code) return codes[code] ?? code;
+  const [value] = Object.values(answer.data) as any[];
+  if (value === null || value === "hidden") return String(value);
+  const list = value.nodes ?? value;
+  if (!Array.isArray(list)) return "yes";
+  if (value.nodes && value.totalCount !== list.length) return `${value.totalCount} counted`;
+  return String(list.length || "none");
+}
+
+type Operation = (person: Person) => Promise<Answer>;
+let world: Portfolio;
+let create: Create;
+let people: Record<string, Person>;
+let operations: Record<string, Operation>;
+let bea: Person, ben: Person;
+/** Ids of what is there. */
+let known: Record<string, any>;
+
+/** A look-up by id, of what `path` leads to where it is given. */
+const look =
+  (field: string, id: string, path = ""): Operation =>
+  async (person) => {
+    const members = path.split(".").filter(Boolean);
+    const leaf = /^(dob|metadata|email|phone)$/.test(members.at(-1) ?? "") ? "" : "{ __typename }";
+    const selection = members.length
+      ? `{ ${members.join(" { ")} ${leaf} ${"}".repeat(members.length - 1)} }`
+      : "{ id }";
+    const answer = await person.ask(`query ($id: ID!) { ${field}(id: $id) ${selection} }`, { id });
+    if (!members.length || answer.errors) return answer;
+    let value = answer.data[field] ?? "hidden";
+    for (const member of members) value = value === null || value === "hidden" ? value : value[member];
+    return { ...answer, data: { value } };
+  };
+const ask =
+  (query: string, variables: Record<string, unknown> = {}): Operation =>
+  (person) =>
+    person.ask(query, variables);
+const mutation =
+  (field: string, input: () => Record<string, unknown> | Promise<Record<string, unknown>>): Operation =>
+  async (person) => {
+    const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
+    const selection = field === "inviteBuyer" ? "" : "{ __typename }";
+    const answer = await person.ask(`mutation ($input: ${type}!) { ${field}(input: $input) ${selection} }`, {
+      input: await input(),
+    });
+    return { ...answer, data: answer.data && { value: "yes" } };
+  };
+
+async function accept(buyerId: string, person: Person): Promise<void> {
+  const outbox = await createOutbox();
+  await world.owen.get(
+    `mutation ($id: ID!, $email: EmailAddress) { inviteBuyer(input: { buyerId: $id, email: $email }) }`,
+    { id: buyerId, email: person.email },
+  );
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  const token = /#purchase=(\S+)$/m.exec((await outbox.take())[0]!.text!)![1]!;
+  await person.get(`mutation ($token: String!) { acceptBuyerInvite(input: { token: $token }) { id } }`, {
+    token,
+  });
+  await outbox.remove();
+}
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  const { owen, ada, max, mia, sam, bob, olga, anonymous, project, quiet, peak } = world;
+  create = createIn(owen);
+  [bea, ben] = (await Promise.all(["Bea Buyer", "Ben Buyer"].map(world.signUp))) as [Person, Person];
+  people = {
+    owner: owen,
+    admin: ada,
+    member: max,
+    mia,
+    seller: sam,
+    builder: bob,
+    buyer: bea,
+    other: ben,
+    outsider: olga,
+    anonymous,
+  };
+  await ada.get(
+    `mutation ($id: ID!) { updateUser(input: { id: $id, title: "Sales manager", phone: "+14165550100" }) { id } }`,
+    { id: ada.id },
+  );
+
+  let serial = 0;
+  const home = (input: Record<string, unknown> = {}) =>
+    create("createUnit", {
+      projectId: project.id,
+      title: `Home ${++serial}`,
+      status: "AVAILABLE",
+      price: 400_000,
+      metadata: { a: 1 },
+      ...input,
+    });
+  const lead = (input: Record<string, unknown> = {}, person = owen) =>
+    create("createLead", { projectId: project.id, name: `Lead ${++serial}`, ...input }, person);
+  const file = `data:;base64,${(await picture()).toString("base64")}`;
+  known = {
+    plan: await create("createFloorPlan", { projectId: project.id, title: "Plan", status: "ACTIVE" }),
+    otherPlan: await create("createFloorPlan", {
+      projectId: project.id,
+      title: "Other plan",
+      status: "ACTIVE",
+    }),
+    lot: await create("createLot", { projectId: project.id, number: "1", status: "AVAILABLE", price: 1 }),
+    otherLot: await create("createLot", {
+      projectId: project.id,
+      number: "2",
+      status: "AVAILABLE",
+      price: 1,
+    }),
+    freeLot: await create("createLot", { projectId: project.id, number: "3", status: "AVAILABLE", price: 1 }),
+  };
+  known.unit = await home({ floorPlanId: known.plan, lotId: known.lot });
+  known.free = await home({ floorPlanId: known.plan });
+  known.image = await create("uploadUnitImage", { unitId: known.unit, file });
+  known.otherImage = await create("uploadUnitImage", { unitId: known.free, file });
+  known.lead = await lead({
+    name: "Bea Buyer",
+    assigneeId: ada.id,
+    source: "WALK_IN",
+    agent: { name: "Ann Agent", email: "ann@example.com" },
+  });
+  await create("createLeadNote", { leadId: known.lead, text: "Haggles." });
+  await create("createTask", { leadId: known.lead, title: "Call" });
+  known.reservation = await create("createReservation", {
+    unitId: known.unit,
+    leadId: known.lead,
+    acceptedTerms: true,
+    notes: "Inner circle.",
+    metadata: { a: 1 },
+  });
+  known.shown = await create("uploadReservationDocument", {
+    reservationId: known.reservation,
+    file,
+    visibleToBuyer: true,
+  });
+  known.agent = (
+    await owen.get(`query ($id: ID!) { lead(id: $id) { agent { id } } }`, { id: known.lead })
+  ).lead.agent.id;
+  known.hidden = await create("uploadReservationDocument", { reservationId: known.reservation, file });
+  known.own = await create("convertLead", { leadId: known.lead });
+  await owen.get(
+    `mutation ($id: ID!) { updateBuyer(input: { id: $id, dob: "1980-01-02", metadata: { a: 1 } }) { id } }`,
+    {
+      id: known.own,
+    },
+  );
+  known.others = await create("createBuyer", { projectId: project.id, price: 2, lotId: known.otherLot });
+  known.sams = await create(
+    "createBuyer",
+    { projectId: project.id, price: 3, metadata: { a: 1 }, agent: { name: "Sal Agent" } },
+    sam,
+  );
+  known.maxs = await create("createBuyer", { projectId: quiet.id, price: 4, assigneeId: max.id });
+  known.foreign = await create("createBuyer", { projectId: peak.id, price: 5 }, olga);
+  await accept(known.own, bea);
+  await accept(known.others, ben);
+  // The invitations wrote events of their own; those of the purchase itself are counted.
+  const filter = `filter: { names: ["buyer.created", "buyer.updated", "buyer.invitation_accepted"] }`;
+
+  const draft = (input: Record<string, unknown> = {}) =>
+    create("createBuyer", { projectId: project.id, price: 1, ...input });
+  const mails = () => world.owner.query("delete from app_private.rate_limits");
+  operations = {
+    "buyer, the buyer's": look("buyer", known.own),
+    "buyer, the other's": look("buyer", known.others),
+    "buyer of the seller": look("buyer", known.sams),
+    "buyer of the member, private": look("buyer", known.maxs),
+    "buyer, foreign": look("buyer", known.foreign),
+    buyers: ask("{ buyers { id } }"),
+    "buyers of the project": ask(`query ($ids: [ID!]) { buyers(filter: { projectIds: $ids }) { id } }`, {
+      ids: [project.slug],
+    }),
+    "buyers, query": ask(`{ buyers(filter: { query: "" }) { id } }`),
+    buyersConnection: ask("{ buyersConnection { totalCount nodes { id } } }"),
+    "project.buyers": look("project", project.id, "buyers"),
+    "unit.buyer": look("unit", known.unit, "buyer"),
+    "lot.buyer": look("lot", known.otherLot, "buyer"),
+    "lead.buyer": look("lead", known.lead, "buyer"),
+    "viewer.purchases": async (person) => {
+      const answer = await person.ask("{ viewer { purchases { id } } }");
+      return { ...answer, data: { value: answer.data.viewer?.purchases ?? "hidden" } };
+    },
+    "buyer.dob": look("buyer", known.own, "dob"),
+    "buyer.metadata": look("buyer", known.own, "metadata"),
+    "buyer.metadata of the seller": look("buyer", known.sams, "metadata"),
+    "buyer.lead": look("buyer", known.own, "lead"),
+    "buyer.leadSource": look("buyer", known.own, "leadSource"),
+    "buyer.agent": look("buyer", known.own, "agent"),
+    "buyer.agent of the seller": look("buyer", known.sams, "agent"),
+    "buyer.user": look("buyer", known.own, "user"),
+    "buyer.user.email": look("buyer", known.own, "user.email"),
+    "buyer.assignee": look("buyer", known.own, "assignee"),
+    "buyer.assignee.email": look("buyer", known.own, "assignee.email"),
+    "buyer.assignee.phone": look("buyer", known.own, "assignee.phone"),
+    "buyer.events": async (person) => {
+      const answer = await person.ask(`query ($id: ID!) { buyer(id: $id) { events(${filter}) { id } } }`, {
+        id: known.own,
+      });
+      return { ...answer, data: { value: answer.data.buyer?.events ?? "hidden" } };
+    },
+    "buyer.allowedTransitions": look("buyer", known.own, "allowedTransitions"),
+    "buyer.documents": look("buyer", known.own, "documents"),
+    "buyer.reservation": look("buyer", known.own, "reservation"),
+    "events of the purchase": ask(
+      `query ($id: ID) { events(filter: { subjectId: $id, names: ["buyer.created", "buyer.updated", "buyer.invitation_accepted"] }) { id } }`,
+      { id: known.own },
+    ),
+    createBuyer: mutation("createBuyer", async () => ({ projectId: project.id, price: 1 })),
+    "createBuyer, of a claimed unit": mutation("createBuyer", () => ({
+      projectId: project.id,
+      price: 1,
+      unitId: known.unit,
+    })),
+    "createBuyer, private project": mutation("createBuyer", () => ({ projectId: quiet.id, price: 1 })),
+    "createBuyer for somebody else's deal": mutation("createBuyer", () => ({
+      projectId: quiet.id,
+      price: 1,
+      assigneeId: mia.id,
+    })),
+    "updateBuyer, the buyer's": mutation("updateBuyer", () => ({ id: known.own, company: `C${++serial}` })),
+    "updateBuyer of the seller": mutation("updateBuyer", () => ({ id: known.sams, company: `C${++serial}` })),
+    "updateBuyer of the member, private": mutation("updateBuyer", () => ({
+      id: known.maxs,
+      company: `C${++serial}`,
+    })),
+    "updateBuyer, a step of the buyer's": mutation("updateBuyer", () => ({ id: known.own, status: "DRAFT" })),
+    "deleteBuyer, a draft": mutation("deleteBuyer", async () => ({ id: await draft() })),
+    "deleteBuyer, the buyer's": mutation("deleteBuyer", () => ({ id: known.own })),
+    "convertLead, open project": mutation("convertLead", async () => ({
+      leadId: await lead(),
+      unitId: await home(),
+    })),
+    "convertLead of the seller": mutation("convertLead", async () => ({
+      leadId: await lead({}, sam),
+      unitId: await home(),
+    })),
+    "convertLead of the member, private": mutation("convertLead", async () => ({
+      leadId: await lead({ projectId: quiet.id, assigneeId: max.id }),
+      unitId: await home({ projectId: quiet.id }),
+    })),
+    "inviteBuyer, open project": mutation("inviteBuyer", async () => {
+      await mails();
+      return { buyerId: await draft(), email: "somebody@example.com" };
+    }),
+    "inviteBuyer of the seller": mutation("inviteBuyer", async () => {
+      await mails();
+      return { buyerId: known.sams, email: "somebody@example.com" };
+    }),
+    "inviteBuyer, the buyer's": mutation("inviteBuyer", () => ({
+      buyerId: known.own,
+      email: "somebody@example.com",
+    })),
+    "acceptBuyerInvite with a guess": mutation("acceptBuyerInvite", () => ({ token: "plat_purchase_guess" })),
+  };
+}, 60_000);
+afterAll(() => world.stop());
+
+// Reads come first: nothing that the mutations make may change what they count.
+const isWrite = (row: { operation: string }) =>
+  /^(create|update|delete|convert|invite|accept)/.test(row.operation);
+
+describe("who may do what with purchases", () => {
+  test.each(rows.filter((row) => !isWrite(row)))("$operation", async ({ operation, expected }) => {
+    expect(await outcomes(operation)).toEqual(inWords(expected));
+  });
+
+  const outcomes = async (operation: string) => {
+    const found: Record<string, string> = {};
+    for (const name of names) found[name] = outcome(await operations[operation]!(people[name]!));
+    return found;
+  };
+  const inWords = (expected: string[]) => Object.fromEntries(names.map((name, i) => [name, expected[i]]));
+
+  test("the table leaves out no operation", () => {
+    expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
+  });
+
+  describe("of what a buyer sees", () => {
+    /** The fields of a record that have a value for somebody: objects and lists by what is in them. */
+    async function shown(person: Person, finder: string, id: string): Promise<string[]> {
+      const schema = (
+        await world.owen
+          .get(`{ __schema { queryType { fields { name type { ...T } } } types { name kind fields { name args { name type { kind } } type { ...T } } } } }
+          fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }`)
+      ).__schema;
+      const named = (type: any): any => (type.ofType ? named(type.ofType) : type);
+      const root = schema.queryType.fields.find((field: any) => field.name === finder);
+      const type = schema.types.find((t: any) => t.name === named(root.type).name);
+      const result: string[] = [];
+      for (const field of type.fields) {
+        if (field.args.some((arg: any) => arg.type.kind === "NON_NULL")) continue;
+        const of = named(field.type);
+        const selection = ["OBJECT", "INTERFACE", "UNION"].includes(of.kind)
+          ? /Connection$/.test(of.name) && !/User/.test(of.name)
+            ? "{ totalCount }"
+            : "{ __typename }"
+          : "";
+        const answer = await person.ask(
+          `query ($id: ID!) { record: ${finder}(id: $id) { value: ${field.name} ${selection} } }`,
+          { id },
+        );
+        expect(answer.errors).toBeUndefined();
+        const value = answer.data.record?.value;
+        const isThere =
+          value !== null &&
+          value !== undefined &&
+          !(Array.isArray(value) && value.length === 0) &&
+          value.totalCount !== 0;
+        if (isThere) result.push(field.name);
+      }
+      return result.sort();
+    }
+
+    test("every record that a query by id gives: their own, and what the project shows", async () => {
+      const { __schema: schema } = await world.owen.get(
+        `{ __schema { queryType { fields { name args { name type { kind ofType { name } } } type { name kind } } } } }`,
+      );
+      const finders: string[] = schema.queryType.fields
+        .filter((f: any) => f.args.length === 1 && f.args[0].name === "id" && f.type.kind === "OBJECT")
+        .map((f: any) => f.name);
+      const tables = (
+        await world.owner.query(
+          `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id'
+           where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r' order by 1`,
+        )
+      ).rows.map((row) => row.name as string);
+      const ids = new Map<string, string>();
+      for (const table of tables)
+        for (const row of (
+          await world.owner.query(`select id from app_public.${table} order by id desc limit 12`)
+        ).rows)
+          ids.set(row.id, table);
+      const all = [...ids.keys()];
+      const seen: Record<string, string[]> = {};
+      // Each finder looks into its own table, and so finds what is of it.
+      for (const finder of finders)
+        for (let at = 0; at < all.length; at += 25) {
+          const some = all.slice(at, at + 25);
+          const answer = await bea.ask(
+            `{ ${some.map((id, i) => `r${i}: ${finder}(id: "${id}") { id }`).join(" ")} }`,
+          );
+          expect(answer.errors).toBeUndefined();
+          for (const record of Object.values<any>(answer.data))
+            if (record) (seen[ids.get(record.id)!] ??= []).push(record.id);
+        }
+      for (const list of Object.values(seen)) list.sort();
+      const own = await world.owner.query(
+        "select id from app_public.events where organization_id is null and actor_id = $1 or subject_id = $1 order by 1",
+        [bea.id],
+      );
+      const offices = await world.owner.query(
+        "select id from app_public.sales_offices where project_id = any ($1) order by 1",
+        [[world.project.id, world.park.id]],
+      );
+      expect(seen).toEqual({
+        agents: [known.agent],
+        buyers: [known.own],
+        // Those of the account.
+        events: own.rows.map((row) => row.id).filter((id) => ids.has(id)),
+        floor_plans: [known.plan],
+        lots: [known.lot],
+        // The public project has made its organization public.
+        organizations: [world.harbour.id],
+        projects: [world.project.id, world.park.id].sort(),
+        reservation_documents: [known.shown],
+        reservations: [known.reservation],
+        // A project shows buyers what a public one shows to everybody.
+        sales_offices: offices.rows.map((row) => row.id),
+        unit_images: [known.image],
+        units: [known.unit],
+        users: [bea.id, world.ada.id].sort(),
+      });
+    }, 120_000);
+
+    test("every list of the query: none but their own, and what is public", async () => {
+      const { __schema: schema } = await world.owen.get(
+        `{ __schema { queryType { fields { name args { name type { kind } } type { kind name ofType { kind name ofType { kind name ofType { kind } } } } } } } }`,
+      );
+      const found: Record<string, unknown> = {};
+      for (const field of schema.queryType.fields) {
+        if (field.args.some((arg: any) => arg.type.kind === "NON_NULL")) continue;
+        const text = JSON.stringify(field.type);
+        if (!/"LIST"/.test(text) && !/Connection"/.test(text)) continue;
+        const isConnection = /Connection"/.test(text);
+        const answer = await bea.ask(
+          `{ list: ${field.name} ${isConnection ? "{ totalCount }" : "{ __typename }"} }`,
+        );
+        const list = answer.data?.list;
+        const amount = isConnection ? list?.totalCount : list?.length;
+        if (amount) found[field.name] = amount;
+      }
+      // The events are of the account alone: signing up and in, the verified address.
+      const { events, eventsConnection, ...others } = found;
+      expect(eventsConnection).toBe(events);
+      expect(
+        (await bea.get("{ events { subjectType } }")).events.every((e: any) => e.subjectType === "user"),
+      ).toBe(true);
+      expect(others).toEqual({
+        buyers: 1,
+        buyersConnection: 1,
+        publicProjects: 1,
+        reservations: 1,
+        reservationsConnection: 1,
+      });
+    });
+
+    test("the fields of the own purchase", async () => {
+      expect(await shown(bea, "buyer", known.own!)).toEqual([
+        "agent",
+        "agentId",
+        "assignee",
+        "assigneeId",
+        "currency",
+        "documents",
+        "email",
+        "firstName",
+        "fullName",
+        "id",
+        "insertedAt",
+        "invitedAt",
+        "lastName",
+        "leadId",
+        "netPurchasePrice",
+        "netPurchasePriceBalance",
+        "organizationId",
+        "price",
+        "project",
+        "projectId",
+        "purchaseDate",
+        "purchaseFirmDate",
+        "reservation",
+        "reservationId",
+        "source",
+        "sourceId",
+        "status",
+        "statusChangedAt",
+        "unit",
+        "unitId",
+        "updatedAt",
+        "user",
+        "userId",
+        "version",
+      ]);
+    });
+    test("the fields of the own unit", async () => {
+      expect(await shown(bea, "unit", known.unit!)).toEqual([
+        "buyer",
+        "constructionStatus",
+        "currency",
+        "daysOnMarket",
+        "floorPlan",
+        "floorPlanId",
+        "floorPlanOverrides",
+        "id",
+        "images",
+        "insertedAt",
+        "isAccessible",
+        "isBmr",
+        "isFurnished",
+        "isSpec",
+        "listingDate",
+        "lot",
+        "lotId",
+        "model",
+        "moveInReady",
+        "organizationId",
+        "project",
+        "projectId",
+        "soldAt",
+        "standardStatus",
+        "status",
+        "statusChangedAt",
+        "title",
+        "updatedAt",
+        "version",
+      ]);
+    });
+    test("the fields of the project", async () => {
+      expect(await shown(bea, "project", world.project.id)).toEqual([
+        "address",
+        "allowMultipleOffers",
+        "allowedTransitions",
+        "city",
+        "currency",
+        "floorPlans",
+        "id",
+        "insertedAt",
+        "leadAssignment",
+        "lots",
+        "organization",
+        "organizationId",
+        "rescissionDays",
+        "reservationExpiration",
+        "salesOffice",
+        "serviceIndex",
+        "slug",
+        "soldTrigger",
+        "status",
+        "timeZone",
+        "title",
+        "type",
+        "units",
+        "updatedAt",
+        "version",
+        "visibility",
+      ]);
+    });
+    test("the fields of who serves them", async () => {
+      expect(await shown(bea, "user", world.ada.id!)).toEqual([
+        "firstName",
+        "fullName",
+        "id",
+        "insertedAt",
+        "language",
+        "lastName",
+        "phone",
+        "slug",
+        "status",
+        "timeZone",
+        "title",
+        "updatedAt",
+        "version",
+      ]);
+    });
+  });
+
+  test.each(rows.filter(isWrite))("$operation", async ({ operation, expected }) => {
+    expect(await outcomes(operation)).toEqual(inWords(expected));
+  });
+});

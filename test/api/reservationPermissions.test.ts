@@ -1,0 +1,361 @@
+/**
+ * Who may do what with reservations and their documents. The table is the specification, in the words of
+ * inventoryPermissions.test.ts: yes, a number of records, null, none, hidden, or the code of a refusal.
+ *
+ * owner, admin and member are of Harbour Homes, whose project Harbour View is open and whose Quiet Quay is in the lead mode
+ * PRIVATE; the seller and the builder are members of organizations affiliated with Harbour View; the buyer and the other
+ * buyer each have a purchase there; the outsider owns Summit Sales. Public Park is a public project of Harbour Homes.
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Answer, Person } from "../harness/api.ts";
+import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn } from "../harness/records.ts";
+
+const matrix = `
+                                        | owner     | admin     | member    | seller    | builder   | buyer     | other     | outsider  | anonymous
+reservation, unassigned                 | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
+reservation of the seller               | yes       | yes       | yes       | yes       | null      | null      | null      | null      | null
+reservation of the member, private      | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
+reservation of another member, private  | yes       | yes       | null      | null      | null      | null      | null      | null      | null
+reservation of the buyer                | yes       | yes       | yes       | null      | null      | yes       | null      | null      | null
+reservations                            | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
+reservations, of the project            | 3         | 3         | 3         | 1         | none      | 1         | none      | none      | none
+reservations, of the private project    | 2         | 2         | 1         | none      | none      | none      | none      | none      | none
+reservations, in another order          | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
+reservationsConnection                  | 5         | 5         | 4         | 1         | none      | 1         | none      | none      | none
+project.reservations                    | 3         | 3         | 3         | 1         | null      | null      | null      | hidden    | hidden
+unit.reservations, of the seller        | 1         | 1         | 1         | 1         | null      | hidden    | hidden    | hidden    | hidden
+unit.reservations, in a public project  | none      | none      | none      | null      | null      | null      | null      | null      | null
+unit.activeReservation, of the seller   | yes       | yes       | yes       | yes       | null      | hidden    | hidden    | hidden    | hidden
+unit.activeReservation, unassigned      | yes       | yes       | yes       | null      | null      | hidden    | hidden    | hidden    | hidden
+lot.reservations                        | none      | none      | none      | none      | null      | hidden    | hidden    | hidden    | hidden
+lead.reservations                       | 1         | 1         | 1         | 1         | hidden    | hidden    | hidden    | hidden    | hidden
+viewer.reservations                     | none      | none      | none      | none      | none      | 1         | none      | none      | hidden
+notes, of the buyer's                   | yes       | yes       | yes       | hidden    | hidden    | null      | hidden    | hidden    | hidden
+metadata, of the buyer's                | yes       | yes       | yes       | hidden    | hidden    | null      | hidden    | hidden    | hidden
+price, of the buyer's                   | yes       | yes       | yes       | hidden    | hidden    | yes       | hidden    | hidden    | hidden
+events, of the buyer's                  | yes       | yes       | yes       | hidden    | hidden    | none      | hidden    | hidden    | hidden
+event of the buyer's by id              | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
+createReservation, unassigned lead      | yes       | yes       | yes       | NOT_FOUND | FORBIDDEN | FORBIDDEN | FORBIDDEN | NOT_FOUND | UNAUTH
+createReservation, the seller's lead    | yes       | yes       | yes       | yes       | FORBIDDEN | FORBIDDEN | FORBIDDEN | NOT_FOUND | UNAUTH
+createReservation, without a lead       | yes       | yes       | yes       | yes       | FORBIDDEN | yes       | yes       | NOT_FOUND | UNAUTH
+createReservation, of a claimed unit    | UNAVAIL   | UNAVAIL   | UNAVAIL   | UNAVAIL   | FORBIDDEN | UNAVAIL   | UNAVAIL   | NOT_FOUND | UNAUTH
+createReservation, private, own lead    | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+createReservation, private, others'     | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+createReservation, public project       | yes       | yes       | yes       | FORBIDDEN | FORBIDDEN | FORBIDDEN | FORBIDDEN | FORBIDDEN | UNAUTH
+updateReservation, unassigned           | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+updateReservation of the seller         | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+updateReservation, private, own         | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+updateReservation, private, others'     | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+updateReservation of the buyer          | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+confirm the buyer's                     | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+extend the buyer's                      | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+refund the buyer's                      | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+cancel the buyer's                      | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | yes       | NOT_FOUND | NOT_FOUND | UNAUTH
+uploadReservationDocument, unassigned   | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+uploadReservationDocument of the seller | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+uploadReservationDocument of the buyer  | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+reservationDocument of the seller       | yes       | yes       | yes       | yes       | null      | null      | null      | null      | null
+reservationDocument of the buyer        | yes       | yes       | yes       | null      | null      | null      | null      | null      | null
+reservationDocument for the buyer       | yes       | yes       | yes       | null      | null      | yes       | null      | null      | null
+documents of the buyer's                | 2         | 2         | 2         | hidden    | hidden    | 1         | hidden    | hidden    | hidden
+updateReservationDocument of the seller | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+updateReservationDocument for the buyer | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+deleteReservationDocument of the seller | yes       | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+deleteReservationDocument for the buyer | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
+`;
+
+const [header, ...lines] = matrix.trim().split("\n");
+const cells = (line: string) => line.split("|").map((cell) => cell.trim());
+const names = cells(header!).filter(Boolean);
+const rows = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
+const codes: Record<string, string> = { UNAUTHENTICATED: "UNAUTH", INVENTORY_UNAVAILABLE: "UNAVAIL" };
+
+function outcome(answer: Answer): string {
+  const code = answer.errors?.[0]?.extensions.code;
+  if (code) return codes[code] ?? code;
+  const [value] = Object.values(answer.data) as any[];
+  if (value === null || typeof value === "string") return String(value);
+  const list = value.nodes ?? value;
+  if (!Array.isArray(list)) return "yes";
+  if (value.nodes && value.totalCount !== list.length) return `${value.totalCount} counted`;
+  return String(list.length || "none");
+}
+
+type Operation = (person: Person) => Promise<Answer>;
+let world: Portfolio;
+let people: Record<string, Person>;
+let operations: Record<string, Operation>;
+
+const ask =
+  (query: string, variables: Record<string, unknown> = {}): Operation =>
+  (person) =>
+    person.ask(query, variables);
+
+/** A member of a record that is looked up by id. */
+const look =
+  (field: string, id: string, member?: string): Operation =>
+  async (person) => {
+    const answer = await person.ask(
+      `query ($id: ID!) { ${field}(id: $id) ${member ? `{ value: ${member} }` : "{ id }"} }`,
+      { id },
+    );
+    if (!member || !answer.data) return answer;
+    const record = answer.data[field];
+    const value = record?.value;
+    return {
+      ...answer,
+      data: { value: !record ? "hidden" : value === null || Array.isArray(value) ? value : "yes" },
+    };
+  };
+
+const mutation =
+  (field: string, input: () => Record<string, unknown> | Promise<Record<string, unknown>>): Operation =>
+  async (person) => {
+    const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
+    const answer = await person.ask(
+      `mutation ($input: ${type}!) { ${field}(input: $input) { __typename } }`,
+      { input: await input() },
+    );
+    return { ...answer, data: answer.data && { value: "yes" } };
+  };
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  const { owen, ada, max, mia, sam, bob, olga, anonymous, project, quiet, park, leads } = world;
+  const [bea, ben] = (await Promise.all(["Bea Buyer", "Ben Buyer"].map(world.signUp))) as [Person, Person];
+  people = {
+    owner: owen,
+    admin: ada,
+    member: max,
+    seller: sam,
+    builder: bob,
+    buyer: bea,
+    other: ben,
+    outsider: olga,
+    anonymous,
+  };
+  const create = createIn(owen);
+  for (const buyer of [bea, ben])
+    await world.owner.query(
+      `insert into app_public.buyers (project_id, organization_id, user_id, first_name, price) values ($1, $2, $3, 'Buyer', 1)`,
+      [project.id, world.harbour.id, buyer.id],
+    );
+  const unit = (projectId = project.id) =>
+    create("createUnit", { projectId, title: "Home", status: "AVAILABLE", price: 300_000 });
+  const terms = { acceptedTerms: true };
+  const reserve = async (person: Person, input: Record<string, unknown> = {}, projectId = project.id) =>
+    create("createReservation", { unitId: await unit(projectId), ...terms, ...input }, person);
+  const kept = {
+    open: await reserve(owen, { leadId: leads.open.id }),
+    sams: await reserve(sam, { leadId: leads.sams.id }),
+    maxs: await reserve(max, { leadId: leads.maxs.id }, quiet.id),
+    mias: await reserve(mia, { leadId: leads.mias.id }, quiet.id),
+    beas: await reserve(bea),
+  };
+  const unitOf = async (id: string): Promise<string> =>
+    (await world.owner.query("select unit_id from app_public.reservations where id = $1", [id])).rows[0]
+      .unit_id;
+  await mutation("updateReservation", () => ({ id: kept.beas, notes: "haggles", metadata: { a: 1 } }))(owen);
+  const file = `data:text/plain;name=terms.txt;base64,${Buffer.from("The terms.").toString("base64")}`;
+  const upload = (reservationId: string, input = {}) =>
+    create("uploadReservationDocument", { reservationId, file, ...input });
+  const documents = {
+    sams: await upload(kept.sams),
+    hidden: await upload(kept.beas),
+    shown: await upload(kept.beas, { visibleToBuyer: true }),
+  };
+  const open = await unit(park.id);
+  const claimed = await unitOf(kept.open);
+  const lot = await create("createLot", { projectId: project.id, number: "L1" });
+  await owen.get(
+    `mutation ($id: ID!) { updateProject(input: { id: $id, visibility: PUBLIC }) { id } }`,
+    park,
+  );
+  const {
+    rows: [event],
+  } = await world.owner.query("select id from app_public.events where subject_id = $1 limit 1", [kept.beas]);
+
+  // Whatever somebody made is over for the next one.
+  const over = async (id: string) =>
+    world.owner.query("select app_private.end_reservation($1, 'CANCELLED', 'tidy')", [id]);
+  const made =
+    (field: string, input: () => Promise<Record<string, unknown>>): Operation =>
+    async (person) => {
+      const answer = await person.ask(
+        `mutation ($input: CreateReservationInput!) { ${field}(input: $input) { id } }`,
+        { input: { ...terms, ...(await input()) } },
+      );
+      if (answer.data?.[field]) await over(answer.data[field].id);
+      return answer;
+    };
+  let serial = 0;
+  const noted = (id: string) => mutation("updateReservation", () => ({ id, notes: `n ${++serial}` }));
+  /** Changes a new reservation that the buyer has made. */
+  const anew =
+    (input: Record<string, unknown>): Operation =>
+    async (person) => {
+      const id = await reserve(bea);
+      const answer = await mutation("updateReservation", () => ({ id, ...input }))(person);
+      await over(id);
+      return answer;
+    };
+  const reads = "{ id }";
+  operations = {
+    "reservation, unassigned": look("reservation", kept.open),
+    "reservation of the seller": look("reservation", kept.sams),
+    "reservation of the member, private": look("reservation", kept.maxs),
+    "reservation of another member, private": look("reservation", kept.mias),
+    "reservation of the buyer": look("reservation", kept.beas),
+    reservations: ask(`{ reservations ${reads} }`),
+    "reservations, of the project": ask(
+      `query ($id: ID!) { reservations(filter: { projectIds: [$id] }) ${reads} }`,
+      project,
+    ),
+    "reservations, of the private project": ask(
+      `query ($id: ID!) { reservations(filter: { projectIds: [$id] }) ${reads} }`,
+      quiet,
+    ),
+    "reservations, in another order": ask(`{ reservations(orderBy: [ID_ASC]) ${reads} }`),
+    reservationsConnection: ask(`{ reservationsConnection { totalCount nodes { id } } }`),
+    "project.reservations": look("project", project.id, `reservations ${reads}`),
+    "unit.reservations, of the seller": look("unit", await unitOf(kept.sams), `reservations ${reads}`),
+    "unit.reservations, in a public project": look("unit", open, `reservations ${reads}`),
+    "unit.activeReservation, of the seller": look(
+      "unit",
+      await unitOf(kept.sams),
+      `activeReservation ${reads}`,
+    ),
+    "unit.activeReservation, unassigned": look("unit", await unitOf(kept.open), `activeReservation ${reads}`),
+    "lot.reservations": look("lot", lot, `reservations ${reads}`),
+    "lead.reservations": look("lead", leads.sams.id, `reservations ${reads}`),
+    "viewer.reservations": async (person) => {
+      const answer = await person.ask(`{ viewer { reservations { id } } }`);
+      return { ...answer, data: { value: answer.data.viewer?.reservations ?? "hidden" } };
+    },
+    "notes, of the buyer's": look("reservation", kept.beas, "notes"),
+    "metadata, of the buyer's": look("reservation", kept.beas, "metadata"),
+    "price, of the buyer's": look("reservation", kept.beas, "price"),
+    "events, of the buyer's": async (person) => {
+      const answer = await look("reservation", kept.beas, "events { name }")(person);
+      const { value } = answer.data;
+      return { ...answer, data: { value: Array.isArray(value) && value.length ? "yes" : value } };
+    },
+    "event of the buyer's by id": look("event", event.id),
+    "createReservation, unassigned lead": made("createReservation", async () => ({
+      unitId: await unit(),
+      leadId: leads.open.id,
+    })),
+    "createReservation, the seller's lead": made("createReservation", async () => ({
+      unitId: await unit(),
+      leadId: leads.sams.id,
+    })),
+    "createReservation, without a lead": made("createReservation", async () => ({ unitId: await unit() })),
+    "createReservation, of a claimed unit": made("createReservation", async () => ({ unitId: claimed })),
+    "createReservation, private, own lead": made("createReservation", async () => ({
+      unitId: await unit(quiet.id),
+      leadId: leads.maxs.id,
+    })),
+    "createReservation, private, others'": made("createReservation", async () => ({
+      unitId: await unit(quiet.id),
+      leadId: leads.mias.id,
+    })),
+    "createReservation, public project": made("createReservation", async () => ({
+      unitId: await unit(park.id),
+    })),
+    "updateReservation, unassigned": noted(kept.open),
+    "updateReservation of the seller": noted(kept.sams),
+    "updateReservation, private, own": noted(kept.maxs),
+    "updateReservation, private, others'": noted(kept.mias),
+    "updateReservation of the buyer": noted(kept.beas),
+    "confirm the buyer's": anew({ status: "CONFIRMED" }),
+    "extend the buyer's": anew({ expiration: 500 }),
+    "refund the buyer's": anew({ status: "REFUNDED" }),
+    "cancel the buyer's": anew({ status: "CANCELLED", cancellationReason: "changed minds" }),
+    "uploadReservationDocument, unassigned": mutation("uploadReservationDocument", () => ({
+      reservationId: kept.open,
+      file,
+    })),
+    "uploadReservationDocument of the seller": mutation("uploadReservationDocument", () => ({
+      reservationId: kept.sams,
+      file,
+    })),
+    "uploadReservationDocument of the buyer": async (person) => {
+      const reservationId = await reserve(bea);
+      const answer = await mutation("uploadReservationDocument", () => ({ reservationId, file }))(person);
+      await over(reservationId);
+      return answer;
+    },
+    "reservationDocument of the seller": look("reservationDocument", documents.sams, "url"),
+    "reservationDocument of the buyer": look("reservationDocument", documents.hidden, "url"),
+    "reservationDocument for the buyer": look("reservationDocument", documents.shown, "url"),
+    "documents of the buyer's": look("reservation", kept.beas, "documents { id url }"),
+    "updateReservationDocument of the seller": mutation("updateReservationDocument", () => ({
+      id: documents.sams,
+      title: `T ${++serial}`,
+    })),
+    "updateReservationDocument for the buyer": mutation("updateReservationDocument", () => ({
+      id: documents.shown,
+      title: `T ${++serial}`,
+    })),
+    "deleteReservationDocument of the seller": mutation("deleteReservationDocument", async () => ({
+      id: await upload(kept.sams),
+    })),
+    "deleteReservationDocument for the buyer": async (person) => {
+      const id = await upload(kept.beas, { visibleToBuyer: true });
+      const answer = await mutation("deleteReservationDocument", () => ({ id }))(person);
+      if (answer.errors) await mutation("deleteReservationDocument", () => ({ id }))(owen);
+      return answer;
+    },
+  };
+  for (const field of [
+    "reservationDocument of the seller",
+    "reservationDocument of the buyer",
+    "reservationDocument for the buyer",
+  ]) {
+    const operation = operations[field]!;
+    operations[field] = async (person) => {
+      const answer = await operation(person);
+      return answer.data?.value === "hidden" ? { ...answer, data: { value: null } } : answer;
+    };
+  }
+});
+afterAll(() => world.stop());
+
+test.each(rows)("$operation", async ({ operation, expected }) => {
+  const found: string[] = [];
+  for (const name of names) found.push(outcome(await operations[operation]!(people[name]!)));
+  expect(Object.fromEntries(names.map((name, i) => [name, found[i]]))).toEqual(
+    Object.fromEntries(names.map((name, i) => [name, expected[i]])),
+  );
+});
+
+test("the table leaves out no operation", () => {
+  expect(Object.keys(operations).sort()).toEqual(rows.map((row) => row.operation).sort());
+});
+
+test("a token with scopes reserves and reads as far as they go", async () => {
+  const token = async (scopes: string[]) => {
+    const data = await world.owen.get(
+      `mutation ($input: CreateAccessTokenInput!) { createAccessToken(input: $input) { token } }`,
+      { input: { name: "t", scopes } },
+    );
+    return world.person(data.createAccessToken.token);
+  };
+  const reader = await token(["sale.read", "inventory.read", "project.read"]);
+  expect((await reader.get(`{ reservations { id } }`)).reservations.length).toBeGreaterThan(0);
+  const unitId = await createIn(world.owen)("createUnit", {
+    projectId: world.project.id,
+    title: "Home",
+    status: "AVAILABLE",
+    price: 1,
+  });
+  expect(
+    await reader.refused(
+      `mutation ($input: CreateReservationInput!) { createReservation(input: $input) { id } }`,
+      { input: { unitId, acceptedTerms: true } },
+    ),
+  ).toMatchObject({ code: "FORBIDDEN", permission: "sale.write" });
+  const leads = await token(["lead.*"]);
+  expect((await leads.get(`{ reservations { id } }`)).reservations).toEqual([]);
+});

@@ -1,0 +1,90 @@
+/** The list of appointments of a portfolio goes along its indexes: it touches as many rows as it answers, not all there are. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { loadAppointments } from "../../bench/data/appointments.ts";
+import { loadPortfolios } from "../../bench/data/portfolios.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+import { cost, explain } from "../harness/explain.ts";
+
+let api: Api;
+let owner: Person, member: Person, seller: Person;
+let project: string;
+let lead: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  [owner, member, seller] = (await Promise.all(
+    ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),
+  )) as [Person, Person, Person];
+  const client = new Client({ connectionString: api.database.ownerUrl });
+  await client.connect();
+  try {
+    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
+    const organizations = await loadPortfolios(client, [
+      { name: "large", leads: 20_000, viewers },
+      { name: "other", leads: 2_000 },
+    ]);
+    await loadAppointments(client, 3);
+    const { rows } = await client.query<{ project: string; lead: string }>(
+      `select p.id as project, (select l.id from app_public.leads l where l.project_id = p.id limit 1) as lead
+       from app_public.projects p where p.organization_id = $1 and p.slug = 'large-1'`,
+      [organizations.get("large")],
+    );
+    ({ project, lead } = rows[0]!);
+  } finally {
+    await client.end();
+  }
+}, 120_000);
+afterAll(() => api.stop());
+
+const list =
+  "query ($filter: AppointmentsFilter) { appointments(first: 50, filter: $filter) { id status startsAt } }";
+const read = async (person: Person, filter: Record<string, unknown> = {}) => {
+  const plan = await explain(api, person, list, { filter });
+  return { cost: cost(plan, "appointments"), indexes: plan.indexes };
+};
+
+test("of an owner reads as many rows of the index as it answers", async () => {
+  const plan = await read(owner);
+  expect(plan.indexes).toContain("appointments_organization");
+  expect(plan.cost).toBeLessThanOrEqual(50);
+});
+
+test("looks up each status by itself, and each project", async () => {
+  const byStatus = await read(owner, { status: ["REQUESTED", "CONFIRMED"] });
+  expect(byStatus.indexes).toContain("appointments_organization_status");
+  expect(byStatus.cost).toBeLessThanOrEqual(100);
+  const byProject = await read(owner, { projectIds: [project] });
+  expect(byProject.indexes).toContain("appointments_project");
+  expect(byProject.cost).toBeLessThanOrEqual(50);
+});
+
+test("begins at the time asked for", async () => {
+  const to = new Date(Date.now() - 400 * 86_400_000).toISOString();
+  expect((await read(owner, { startsAt: { to } })).cost).toBeLessThanOrEqual(50);
+});
+
+test("of a member reads the open projects, and of the private ones the member's own deals", async () => {
+  const plan = await read(member);
+  expect(plan.indexes).toContain("appointments_assignee");
+  expect(plan.cost).toBeLessThanOrEqual(10 * 50);
+});
+
+test("of an affiliated seller reads the seller's own deals", async () => {
+  for (const filter of [{}, { projectIds: [project] }]) {
+    const plan = await read(seller, filter);
+    expect(plan.indexes).toContain("appointments_assignee");
+    expect(plan.cost).toBeLessThanOrEqual(10 * 50);
+  }
+});
+
+test("of somebody without a part in it touches nothing", async () => {
+  expect((await read(api.anonymous)).cost).toBe(0);
+});
+
+test("of one lead is read by its index", async () => {
+  const query = "query ($id: ID!) { lead(id: $id) { appointments(first: 5) { id } } }";
+  const plan = await explain(api, owner, query, { id: lead });
+  expect(plan.indexes).toContain("appointments_lead");
+  expect(cost(plan, "appointments")).toBeLessThanOrEqual(5);
+});

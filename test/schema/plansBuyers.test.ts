@@ -1,0 +1,110 @@
+/** The plans of purchases at a size where it matters, for the sales team and for a buyer: how many rows are touched. */
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { loadPortfolios } from "../../bench/data/portfolios.ts";
+import { loadPurchases } from "../../bench/data/purchases.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+import { cost, explain } from "../harness/explain.ts";
+
+const BUYERS = 40_000;
+let api: Api;
+let owner: Person, member: Person, seller: Person, buyer: Person;
+let project: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  [owner, member, seller, buyer] = (await Promise.all(
+    ["Olive Owner", "Mina Member", "Sally Seller", "Bea Buyer"].map(api.signUp),
+  )) as [Person, Person, Person, Person];
+  const client = new Client({ connectionString: api.database.ownerUrl });
+  await client.connect();
+  try {
+    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
+    const organizations = await loadPortfolios(client, [
+      { name: "large", leads: BUYERS, viewers },
+      { name: "other", leads: 2_000 },
+    ]);
+    await loadPurchases(client, { buyer: buyer.id! });
+    const { rows } = await client.query<{ id: string }>(
+      "select id from app_public.projects where organization_id = $1 and slug = 'large-1'",
+      [organizations.get("large")],
+    );
+    project = rows[0]!.id;
+  } finally {
+    await client.end();
+  }
+}, 120_000);
+afterAll(() => api.stop());
+
+const list = "query ($filter: BuyersFilter) { buyers(first: 50, filter: $filter) { id fullName status } }";
+
+describe("the list of purchases", () => {
+  test("of an owner reads as many rows of the index as it answers", async () => {
+    const plan = await explain(api, owner, list);
+    expect(plan.indexes).toContain("buyers_organization");
+    expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
+  });
+
+  test("looks up each status by itself", async () => {
+    const plan = await explain(api, owner, list, { filter: { status: ["FIRM", "IN_REVIEW"] } });
+    expect(plan.indexes).toContain("buyers_organization_status");
+    expect(cost(plan, "buyers")).toBeLessThanOrEqual(100);
+  });
+
+  test("of a project reads in order, and stops when the page is full", async () => {
+    const plan = await explain(api, owner, list, { filter: { projectIds: [project] } });
+    // One purchase in ten is of this project: the order of all of them may be as good as that of its own index.
+    expect(cost(plan, "buyers")).toBeLessThanOrEqual(11 * 50);
+  });
+
+  test("of a member and of a seller reads their own along their index", async () => {
+    for (const person of [member, seller]) {
+      const plan = await explain(api, person, list);
+      expect(plan.indexes).toContain("buyers_assignee");
+      expect(cost(plan, "buyers")).toBeLessThanOrEqual(10 * 50);
+    }
+  });
+
+  test("finds words by their index", async () => {
+    const plan = await explain(api, owner, list, { filter: { query: "ada c4ca" } });
+    expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
+  });
+
+  test("of a buyer touches their own purchase, and nobody's without a part in it", async () => {
+    expect(cost(await explain(api, buyer, list), "buyers")).toBeLessThanOrEqual(2);
+    expect(cost(await explain(api, api.anonymous, list), "buyers")).toBeLessThanOrEqual(0);
+  });
+});
+
+test("a page of the connection costs the same in the middle as at the beginning", async () => {
+  const page = `query ($after: Cursor) { buyersConnection(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } }`;
+  let after: string | null = null;
+  for (let i = 0; i < 4; i += 1) {
+    expect(cost(await explain(api, owner, page, { after }), "buyers")).toBeLessThanOrEqual(51);
+    after = (await owner.get(page, { after })).buyersConnection.pageInfo.endCursor;
+  }
+});
+
+test("whoever buys is found by their account, their deals by their ids", async () => {
+  const plan = await explain(
+    api,
+    buyer,
+    "{ viewer { purchases { id project { title } unit { title } assignee { fullName } } } }",
+  );
+  expect(cost(plan, "buyers")).toBeLessThanOrEqual(5);
+  // So few rows that the whole table is read at once.
+  expect(plan.touched("users")).toBeLessThanOrEqual(20);
+});
+
+test("the account of a buyer is known to the team by the purchase, not by looking at all of them", async () => {
+  const { viewer } = await buyer.get("{ viewer { purchases { id } } }");
+  const plan = await explain(
+    api,
+    owner,
+    "query ($id: ID!) { buyer(id: $id) { user { fullName } lead { buyer { id } } } }",
+    {
+      id: viewer.purchases[0].id,
+    },
+  );
+  expect(cost(plan, "buyers")).toBeLessThanOrEqual(5);
+});

@@ -1,0 +1,150 @@
+/** With 100,000 reservations, what lists and looks them up reads along an index, under row security, and touches few rows. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Pool } from "pg";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+let database: TestDatabase;
+let owner: Pool;
+
+/** An id of the test's own: a kind and a number. */
+const id = (kind: number, number: number): string =>
+  `00000000-0000-7000-800${kind}-${String(number).padStart(12, "0")}`;
+const sqlId = (kind: number, number: string) =>
+  `('00000000-0000-7000-800${kind}-' || lpad((${number})::text, 12, '0'))::uuid`;
+/** OWNER of the organization that most are of, MEMBER of it who sees own deals only in some projects, and a buyer. */
+const [owen, max, bea] = [id(0, 1), id(0, 2), id(0, 3)];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Pool({ connectionString: database.ownerUrl, max: 1 });
+  await owner.query(`
+    insert into app_public.users (id, first_name) select ${sqlId(0, "i")}, 'U' from generate_series(1, 3) i;
+    insert into app_public.organizations (id, name) select ${sqlId(1, "i")}, 'O' || i from generate_series(1, 5) i;
+    insert into app_public.organization_user_connections (organization_id, user_id, role) values
+      ('${id(1, 1)}', '${owen}', 'OWNER'), ('${id(1, 1)}', '${max}', 'MEMBER');
+    insert into app_public.projects (id, organization_id, title, lead_assignment)
+      select ${sqlId(2, "i")}, ${sqlId(1, "1 + i % 5")}, 'P' || i, case when i % 2 = 0 then 'PRIVATE' else 'MANUAL' end from generate_series(1, 50) i;
+    begin;
+    set local session_replication_role = replica;
+    insert into app_public.reservations (organization_id, project_id, unit_id, lead_id, number, price, list_price_snapshot, currency, status,
+        accepted_terms, expiration, inserted_at, cancellation_reason, assignee_id, buyer_id)
+      select p.organization_id, p.id, uuidv7(), uuidv7(), n::text, 1, 1, 'USD',
+        (array['EXPIRED','CANCELLED','PENDING','CONFIRMED','CONVERTED','EXPIRED','EXPIRED','EXPIRED','EXPIRED','EXPIRED'])[1 + n % 10],
+        true, 48, now() - make_interval(mins => n), 'because', case when n % 20 = 7 then '${max}'::uuid end,
+        case when n = 777 and p.id = '${id(2, 5)}' then '${bea}'::uuid end
+      from app_public.projects p, generate_series(1, 2000) n;
+    commit;
+    analyze;
+  `);
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+interface Plan {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  Plans?: Plan[];
+}
+
+/** How a statement reads reservations: by which indexes, and how many rows in all. */
+async function reads(user: string, sql: string) {
+  const client = await owner.connect();
+  try {
+    await client.query("begin; set local role plat_user");
+    await client.query("select set_config('plat.user_id', $1, true)", [user]);
+    const { rows } = await client.query(`explain (analyze, format json, timing off) ${sql}`);
+    const found = { indexes: new Set<string>(), scans: 0, read: 0, answered: 0 };
+    const walk = (plan: Plan) => {
+      if (plan["Index Name"]?.startsWith("reservations_") && plan["Actual Loops"])
+        found.indexes.add(plan["Index Name"]);
+      if (plan["Relation Name"] === "reservations") {
+        if (plan["Node Type"] === "Seq Scan") found.scans += 1;
+        found.read += (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
+      }
+      for (const inner of plan.Plans ?? []) walk(inner);
+    };
+    const top = rows[0]["QUERY PLAN"][0].Plan as Plan;
+    walk(top);
+    return { ...found, indexes: [...found.indexes].sort(), answered: top["Actual Rows"] };
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+}
+
+/** The page of a portfolio as src/lists/portfolio.ts asks for it, of one kind of scope. */
+const page = (scope: string, condition: string) =>
+  `select b.* from app_hidden.${scope}('sale.read') s (id) cross join lateral (select t.* from app_public.reservations t
+     where t.deleted_at is null and ${condition} order by t.inserted_at desc, t.id desc limit 50) b`;
+
+test.each([
+  [
+    "an organization",
+    owen,
+    "viewer_organizations",
+    "t.organization_id = s.id",
+    ["reservations_organization"],
+    50,
+  ],
+  [
+    "an organization, by status",
+    owen,
+    "viewer_organizations",
+    "t.organization_id = s.id and t.status = 'PENDING'",
+    ["reservations_organization_status"],
+    50,
+  ],
+  ["open projects", max, "viewer_projects", "t.project_id = s.id", ["reservations_project"], 250],
+  [
+    "own deals of private projects",
+    max,
+    "viewer_own_projects",
+    "t.assignee_id = (select app_public.current_user_id()) and t.project_id = s.id",
+    ["reservations_assignee"],
+    250,
+  ],
+])(
+  "a page of %s comes along its index, as far as it goes",
+  async (_name, user, scope, condition, indexes, most) => {
+    const found = await reads(user, page(scope, condition));
+    expect(found).toMatchObject({ scans: 0, indexes });
+    expect(found.answered).toBeGreaterThanOrEqual(50);
+    expect(found.read).toBeLessThanOrEqual(most);
+  },
+);
+
+test("a buyer's own are looked up by their ids", async () => {
+  const found = await reads(
+    bea,
+    "select * from app_public.reservations t where t.id = any (array(select app_hidden.viewer_purchase_reservations()))",
+  );
+  expect(found).toEqual({ scans: 0, indexes: ["reservations_pkey"], read: 1, answered: 1 });
+});
+
+test.each([
+  [
+    "of a project",
+    `project_id = '${id(2, 5)}' order by inserted_at desc, id desc limit 50`,
+    ["reservations_project"],
+    50,
+  ],
+  ["of a unit", "unit_id = uuidv7() order by inserted_at desc, id desc limit 50", ["reservations_unit"], 0],
+  ["of a lead", "lead_id = uuidv7() order by inserted_at desc, id desc limit 50", ["reservations_lead"], 0],
+  [
+    "open, of a unit",
+    "unit_id = uuidv7() and status in ('PENDING', 'CONFIRMED')",
+    ["reservations_unit_open"],
+    0,
+  ],
+])("those %s are found by an index", async (_name, condition, indexes, most) => {
+  const sql = `select * from app_public.reservations where deleted_at is null and ${condition}`;
+  const found = await reads(owen, sql.replaceAll("uuidv7()", `'${id(9, 1)}'`));
+  expect(found).toMatchObject({ scans: 0, indexes });
+  expect(found.read).toBeLessThanOrEqual(most);
+});
