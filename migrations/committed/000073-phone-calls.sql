@@ -1,5 +1,5 @@
---! Previous: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
---! Hash: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
+--! Previous: sha1:129fa8d0925886c1fa3074271b8bbf4ab17075c7
+--! Hash: sha1:d0f6d08c5b9afccb744e822ee672bd0b84f7391e
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

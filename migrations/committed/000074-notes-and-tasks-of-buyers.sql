@@ -1,5 +1,5 @@
---! Previous: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
---! Hash: sha1:d90e5387aea6f965925103a099ba0325a5033f28
+--! Previous: sha1:d0f6d08c5b9afccb744e822ee672bd0b84f7391e
+--! Hash: sha1:7c60df71bca6ce8f95041a8bae63fa4dd139fff7
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

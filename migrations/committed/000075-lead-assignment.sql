@@ -1,5 +1,5 @@
---! Previous: sha1:d90e5387aea6f965925103a099ba0325a5033f28
---! Hash: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
+--! Previous: sha1:7c60df71bca6ce8f95041a8bae63fa4dd139fff7
+--! Hash: sha1:0673ff389c1e86c60a0d2b51f01f9024ff8b3e52
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
---! Hash: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
+--! Previous: sha1:0673ff389c1e86c60a0d2b51f01f9024ff8b3e52
+--! Hash: sha1:30b0b2a4842670d5bc13cc66c7ea8492b3d738c3
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

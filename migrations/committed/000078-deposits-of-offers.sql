@@ -1,5 +1,5 @@
---! Previous: sha1:345e955ac811edcc03795ce45748b992fb15eca4
---! Hash: sha1:e88634346715191ccb48c387651bf969025711ad
+--! Previous: sha1:fe23f9e9f01bba7133fa38059d9a7cc3e61ea25f
+--! Hash: sha1:f006a4272561cba54ece2da88c24dedcae075a69
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

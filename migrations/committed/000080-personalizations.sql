@@ -1,5 +1,5 @@
---! Previous: sha1:e88634346715191ccb48c387651bf969025711ad
---! Hash: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
+--! Previous: sha1:f006a4272561cba54ece2da88c24dedcae075a69
+--! Hash: sha1:fcc3bae8c0d1a1ef5f3135e425246071df67e8d3
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
---! Hash: sha1:31506a997db0a8a8ad57dd0a82a1abe432a9d92c
+--! Previous: sha1:fcc3bae8c0d1a1ef5f3135e425246071df67e8d3
+--! Hash: sha1:55f9569842bd57e34c01008dff399f1663a7c913
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
