@@ -1,5 +1,5 @@
 --! Previous: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
---! Hash: sha1:dbb25d49f6e066d485013ca039b1e85751a4ea88
+--! Hash: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

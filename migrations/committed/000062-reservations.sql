@@ -1,5 +1,5 @@
---! Previous: sha1:dbb25d49f6e066d485013ca039b1e85751a4ea88
---! Hash: sha1:a8760e9a050fde6a2e67448f0c63000c1aa3b097
+--! Previous: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
+--! Hash: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:a8760e9a050fde6a2e67448f0c63000c1aa3b097
---! Hash: sha1:21a1cd0a87542a6943857a23bc4279b5c051b15e
+--! Previous: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
+--! Hash: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:21a1cd0a87542a6943857a23bc4279b5c051b15e
---! Hash: sha1:fcc833d67c52cb1748292c18f1bb6c965c55722f
+--! Previous: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
+--! Hash: sha1:21da167604bcea1bf6d50781495164ff83f66acb
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:fcc833d67c52cb1748292c18f1bb6c965c55722f
---! Hash: sha1:33b98cd0af2481423545b1d416b33d26e136ad09
+--! Previous: sha1:21da167604bcea1bf6d50781495164ff83f66acb
+--! Hash: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:33b98cd0af2481423545b1d416b33d26e136ad09
---! Hash: sha1:346ee546a573c72fb9667dc15f2779e415dbfe3e
+--! Previous: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
+--! Hash: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

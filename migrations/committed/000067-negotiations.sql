@@ -1,5 +1,5 @@
---! Previous: sha1:346ee546a573c72fb9667dc15f2779e415dbfe3e
---! Hash: sha1:e98aa3166ab8b2525bce9b7aa4c40a2b4542d2f0
+--! Previous: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
+--! Hash: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

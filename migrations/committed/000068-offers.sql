@@ -1,5 +1,5 @@
---! Previous: sha1:e98aa3166ab8b2525bce9b7aa4c40a2b4542d2f0
---! Hash: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
+--! Previous: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
+--! Hash: sha1:990a497198f257540bb6d17638d09f042e0bb288
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:5575d6fc4ed36a2e7aa7eed506d396ad8a073fb3
---! Hash: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
+--! Previous: sha1:990a497198f257540bb6d17638d09f042e0bb288
+--! Hash: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:7e26b7a81fab2b01ecff0dd1d18ef0a8e45d1d68
---! Hash: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
+--! Previous: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
+--! Hash: sha1:5964a6c67614095edc6b47ebcc142b8ac7929491
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

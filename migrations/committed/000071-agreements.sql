@@ -1,5 +1,5 @@
---! Previous: sha1:0885c8db0f019a15016f5533b55a45b7966f6236
---! Hash: sha1:2f5820f6a0f3d095bf54d7e282c7ca3dec2487bb
+--! Previous: sha1:5964a6c67614095edc6b47ebcc142b8ac7929491
+--! Hash: sha1:641136123c8fa1801983581bab9785054bff48a1
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
---! Hash: sha1:5a7d75413fac3b4a4c46ec2500268f7bf2a3c8e2
+--! Previous: sha1:641136123c8fa1801983581bab9785054bff48a1
+--! Hash: sha1:901b50313bdba8d00babf8bc92ebdf09e14f2acd
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

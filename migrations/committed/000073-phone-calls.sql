@@ -1,5 +1,5 @@
---! Previous: sha1:5a7d75413fac3b4a4c46ec2500268f7bf2a3c8e2
---! Hash: sha1:0d9bf1e470944bbb2103a2cbcbd28349baac7640
+--! Previous: sha1:901b50313bdba8d00babf8bc92ebdf09e14f2acd
+--! Hash: sha1:14f953e3a86330eba299c85d42267c82b96641b2
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

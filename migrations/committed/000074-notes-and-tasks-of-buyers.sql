@@ -1,5 +1,5 @@
---! Previous: sha1:0d9bf1e470944bbb2103a2cbcbd28349baac7640
---! Hash: sha1:048ba4b5470932e85bcdc7e652af74642f912e34
+--! Previous: sha1:14f953e3a86330eba299c85d42267c82b96641b2
+--! Hash: sha1:01a1746bbed3ff3a255fa1cfa88db41cc3f64e78
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

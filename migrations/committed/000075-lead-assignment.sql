@@ -1,5 +1,5 @@
---! Previous: sha1:048ba4b5470932e85bcdc7e652af74642f912e34
---! Hash: sha1:9f39a35e7966a5056af90fd68c0982db7e12421f
+--! Previous: sha1:01a1746bbed3ff3a255fa1cfa88db41cc3f64e78
+--! Hash: sha1:1129115ca9ee0c800c10b9aa4dc4a4bca4236763
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:9f39a35e7966a5056af90fd68c0982db7e12421f
---! Hash: sha1:25b5e1159a63cf43aea3e6ee66bc3e373b1a4b8b
+--! Previous: sha1:1129115ca9ee0c800c10b9aa4dc4a4bca4236763
+--! Hash: sha1:af350126caa0a1b01a8a38f4c9cc2a1faf20fa17
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:25b5e1159a63cf43aea3e6ee66bc3e373b1a4b8b
---! Hash: sha1:c4b8096cf2efc2cd2e0c7d01be6f89bc7689fe87
+--! Previous: sha1:af350126caa0a1b01a8a38f4c9cc2a1faf20fa17
+--! Hash: sha1:c6549acc29ee82d69e11563836d9f50e775047e8
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

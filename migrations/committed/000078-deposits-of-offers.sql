@@ -1,5 +1,5 @@
---! Previous: sha1:c4b8096cf2efc2cd2e0c7d01be6f89bc7689fe87
---! Hash: sha1:d91b3917053a11a99a42c291be95c222be3f3556
+--! Previous: sha1:c6549acc29ee82d69e11563836d9f50e775047e8
+--! Hash: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

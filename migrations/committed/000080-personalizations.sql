@@ -1,5 +1,5 @@
---! Previous: sha1:d91b3917053a11a99a42c291be95c222be3f3556
---! Hash: sha1:f0845c4b503a51835b14bb3192621b2492b5ba19
+--! Previous: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
+--! Hash: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

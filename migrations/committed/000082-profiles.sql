@@ -1,5 +1,5 @@
---! Previous: sha1:f0845c4b503a51835b14bb3192621b2492b5ba19
---! Hash: sha1:14b3e41b3f50033e8174026d51fe643edc125326
+--! Previous: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
+--! Hash: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

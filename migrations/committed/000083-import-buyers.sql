@@ -1,5 +1,5 @@
---! Previous: sha1:14b3e41b3f50033e8174026d51fe643edc125326
---! Hash: sha1:894ce3272c7734a397f3ca0ebcacc02571998180
+--! Previous: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
+--! Hash: sha1:548b2682364e9e80bf91ecf06b7ec5284443e051
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
