@@ -1,5 +1,5 @@
---! Previous: sha1:c6549acc29ee82d69e11563836d9f50e775047e8
---! Hash: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
+--! Previous: sha1:02ba1961ac87930b2228db4660eabd10acce7837
+--! Hash: sha1:a54cd21255651bfdeff5626f1abf5adcfb7041ba
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

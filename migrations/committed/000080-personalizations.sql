@@ -1,5 +1,5 @@
---! Previous: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
---! Hash: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
+--! Previous: sha1:a54cd21255651bfdeff5626f1abf5adcfb7041ba
+--! Hash: sha1:11628288c370c2c748e98ad095ed4c994da4c817
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

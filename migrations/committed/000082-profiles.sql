@@ -1,5 +1,5 @@
---! Previous: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
---! Hash: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
+--! Previous: sha1:11628288c370c2c748e98ad095ed4c994da4c817
+--! Hash: sha1:bc2206a326ecb704dc533fdacaefac3739b04675
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

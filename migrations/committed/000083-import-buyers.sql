@@ -1,5 +1,5 @@
---! Previous: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
---! Hash: sha1:548b2682364e9e80bf91ecf06b7ec5284443e051
+--! Previous: sha1:bc2206a326ecb704dc533fdacaefac3739b04675
+--! Hash: sha1:a1588bfe11ab34d9223ddf58c841187bbb55082b
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
