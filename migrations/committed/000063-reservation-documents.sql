@@ -1,5 +1,5 @@
---! Previous: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
---! Hash: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
+--! Previous: sha1:019aa12dff16c62e26dca77644bdb1953917fc5c
+--! Hash: sha1:b6909de3958851acffb733e7ca888a57a9ed28e2
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
---! Hash: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
+--! Previous: sha1:b6909de3958851acffb733e7ca888a57a9ed28e2
+--! Hash: sha1:0c39e35f20a9a11e10970dfbf3b1206c4a62dd3b
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
---! Hash: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
+--! Previous: sha1:0c39e35f20a9a11e10970dfbf3b1206c4a62dd3b
+--! Hash: sha1:554f8d3b09f22c7a83ffd69325098fc779281f64
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

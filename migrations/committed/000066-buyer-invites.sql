@@ -1,5 +1,5 @@
---! Previous: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
---! Hash: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
+--! Previous: sha1:554f8d3b09f22c7a83ffd69325098fc779281f64
+--! Hash: sha1:391e01ea722aa2aa4a13be0cee299c087f6dccff
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

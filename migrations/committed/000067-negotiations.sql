@@ -1,5 +1,5 @@
---! Previous: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
---! Hash: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
+--! Previous: sha1:391e01ea722aa2aa4a13be0cee299c087f6dccff
+--! Hash: sha1:99bb2d7790b2947631b5141fce579abaf0ee633e
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
---! Hash: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
+--! Previous: sha1:99bb2d7790b2947631b5141fce579abaf0ee633e
+--! Hash: sha1:6dd7acf30bcd89f50e1dcfa6fc01d35bca08d347
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
---! Hash: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
+--! Previous: sha1:6dd7acf30bcd89f50e1dcfa6fc01d35bca08d347
+--! Hash: sha1:3becccc15de2c037ac48511da570b0e79a43da0a
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
---! Hash: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
+--! Previous: sha1:3becccc15de2c037ac48511da570b0e79a43da0a
+--! Hash: sha1:19111b6b90bedc80da098c197da0f4115cb38417
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

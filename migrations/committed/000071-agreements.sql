@@ -1,5 +1,5 @@
---! Previous: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
---! Hash: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
+--! Previous: sha1:19111b6b90bedc80da098c197da0f4115cb38417
+--! Hash: sha1:c4226d650f355291ca21795a84f499667c1aa029
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
---! Hash: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
+--! Previous: sha1:c4226d650f355291ca21795a84f499667c1aa029
+--! Hash: sha1:3b247e2a1a80bcc61a2c17039eded39e3313a097
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:32b19ed70c6c583aaddab41ab5c439db3f8d1233
---! Hash: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
+--! Previous: sha1:3b247e2a1a80bcc61a2c17039eded39e3313a097
+--! Hash: sha1:14fd295256c130925d60f2d91a75079158b75e1b
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

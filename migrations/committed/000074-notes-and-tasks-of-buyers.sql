@@ -1,5 +1,5 @@
---! Previous: sha1:9560650f3799b7aa4e9f5b92b52077a21900bb44
---! Hash: sha1:d90e5387aea6f965925103a099ba0325a5033f28
+--! Previous: sha1:14fd295256c130925d60f2d91a75079158b75e1b
+--! Hash: sha1:e48531f841eb73021329300ae5094198b99a55f9
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:d90e5387aea6f965925103a099ba0325a5033f28
---! Hash: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
+--! Previous: sha1:e48531f841eb73021329300ae5094198b99a55f9
+--! Hash: sha1:80a8fc9799cca5337b2265936ae17d6d8c60612f
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:d88e61e09f4cd3dc459768477cc423f06714778d
---! Hash: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
+--! Previous: sha1:80a8fc9799cca5337b2265936ae17d6d8c60612f
+--! Hash: sha1:0ceac1a01b486abffa83d0f4ba33afeae64f4b7f
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

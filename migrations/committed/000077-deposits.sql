@@ -1,5 +1,5 @@
---! Previous: sha1:7af186945d0ac9ae0e701fa45b22c21f44c0f31f
---! Hash: sha1:345e955ac811edcc03795ce45748b992fb15eca4
+--! Previous: sha1:0ceac1a01b486abffa83d0f4ba33afeae64f4b7f
+--! Hash: sha1:b94508c7814e6b2d486af089e2c9ce50cab79442
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

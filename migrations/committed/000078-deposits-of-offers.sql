@@ -1,5 +1,5 @@
---! Previous: sha1:345e955ac811edcc03795ce45748b992fb15eca4
---! Hash: sha1:e88634346715191ccb48c387651bf969025711ad
+--! Previous: sha1:b94508c7814e6b2d486af089e2c9ce50cab79442
+--! Hash: sha1:757340041a33a7aa4f1960e0526e68426ac8e6a5
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

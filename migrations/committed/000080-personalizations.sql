@@ -1,5 +1,5 @@
---! Previous: sha1:e88634346715191ccb48c387651bf969025711ad
---! Hash: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
+--! Previous: sha1:757340041a33a7aa4f1960e0526e68426ac8e6a5
+--! Hash: sha1:a99675db87bd5ae3711202f2fcef719707ec0f37
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:09f9056e27cc95599dcaf72b4e63975c493d957a
---! Hash: sha1:31506a997db0a8a8ad57dd0a82a1abe432a9d92c
+--! Previous: sha1:a99675db87bd5ae3711202f2fcef719707ec0f37
+--! Hash: sha1:98a3ce5628e6ad415731851cb57313f890ce1edd
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
