@@ -1,5 +1,5 @@
---! Previous: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
---! Hash: sha1:019aa12dff16c62e26dca77644bdb1953917fc5c
+--! Previous: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
+--! Hash: sha1:392c4a99961dc3ada82e5f44da17a0c5e52c8cec
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

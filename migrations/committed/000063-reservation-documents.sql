@@ -1,5 +1,5 @@
---! Previous: sha1:019aa12dff16c62e26dca77644bdb1953917fc5c
---! Hash: sha1:b6909de3958851acffb733e7ca888a57a9ed28e2
+--! Previous: sha1:392c4a99961dc3ada82e5f44da17a0c5e52c8cec
+--! Hash: sha1:c7175113b831f11e65d8d84034d90f2e22c7f3cb
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:b6909de3958851acffb733e7ca888a57a9ed28e2
---! Hash: sha1:0c39e35f20a9a11e10970dfbf3b1206c4a62dd3b
+--! Previous: sha1:c7175113b831f11e65d8d84034d90f2e22c7f3cb
+--! Hash: sha1:a4c4d781d6b14b04b025f68d3a90ffb97f9370c1
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:0c39e35f20a9a11e10970dfbf3b1206c4a62dd3b
---! Hash: sha1:554f8d3b09f22c7a83ffd69325098fc779281f64
+--! Previous: sha1:a4c4d781d6b14b04b025f68d3a90ffb97f9370c1
+--! Hash: sha1:e669259c2de92a76073c671493c714134299f52f
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:554f8d3b09f22c7a83ffd69325098fc779281f64
---! Hash: sha1:391e01ea722aa2aa4a13be0cee299c087f6dccff
+--! Previous: sha1:e669259c2de92a76073c671493c714134299f52f
+--! Hash: sha1:b0d727dda5ed521291e4904fca0c06e462de17ff
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:391e01ea722aa2aa4a13be0cee299c087f6dccff
---! Hash: sha1:99bb2d7790b2947631b5141fce579abaf0ee633e
+--! Previous: sha1:b0d727dda5ed521291e4904fca0c06e462de17ff
+--! Hash: sha1:203bd6eb0892fa0a6f57182a32b199c9a937ae4d
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:99bb2d7790b2947631b5141fce579abaf0ee633e
---! Hash: sha1:6dd7acf30bcd89f50e1dcfa6fc01d35bca08d347
+--! Previous: sha1:203bd6eb0892fa0a6f57182a32b199c9a937ae4d
+--! Hash: sha1:34bf609aa26ec002777f1329d1a4650b3e79b5a1
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:6dd7acf30bcd89f50e1dcfa6fc01d35bca08d347
---! Hash: sha1:3becccc15de2c037ac48511da570b0e79a43da0a
+--! Previous: sha1:34bf609aa26ec002777f1329d1a4650b3e79b5a1
+--! Hash: sha1:08ddcef1900e6063c5633172d6a51acd756ef7ac
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:3becccc15de2c037ac48511da570b0e79a43da0a
---! Hash: sha1:19111b6b90bedc80da098c197da0f4115cb38417
+--! Previous: sha1:08ddcef1900e6063c5633172d6a51acd756ef7ac
+--! Hash: sha1:1546619c60459db6217d2b631e338b3aebfe7c92
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

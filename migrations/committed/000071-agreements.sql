@@ -1,5 +1,5 @@
---! Previous: sha1:19111b6b90bedc80da098c197da0f4115cb38417
---! Hash: sha1:c4226d650f355291ca21795a84f499667c1aa029
+--! Previous: sha1:1546619c60459db6217d2b631e338b3aebfe7c92
+--! Hash: sha1:a43607d0bb504feb7d7cbfcfa7da6eb568c38fed
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

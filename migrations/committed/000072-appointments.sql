@@ -1,5 +1,5 @@
---! Previous: sha1:c4226d650f355291ca21795a84f499667c1aa029
---! Hash: sha1:3b247e2a1a80bcc61a2c17039eded39e3313a097
+--! Previous: sha1:a43607d0bb504feb7d7cbfcfa7da6eb568c38fed
+--! Hash: sha1:a584bb5ebd9994992dde17f7362cc5b71e935994
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

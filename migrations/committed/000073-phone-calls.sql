@@ -1,5 +1,5 @@
---! Previous: sha1:3b247e2a1a80bcc61a2c17039eded39e3313a097
---! Hash: sha1:14fd295256c130925d60f2d91a75079158b75e1b
+--! Previous: sha1:a584bb5ebd9994992dde17f7362cc5b71e935994
+--! Hash: sha1:9d7afab3f252c88cc2120a8deae0b0cbacda5970
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

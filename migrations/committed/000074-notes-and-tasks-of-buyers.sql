@@ -1,5 +1,5 @@
---! Previous: sha1:14fd295256c130925d60f2d91a75079158b75e1b
---! Hash: sha1:e48531f841eb73021329300ae5094198b99a55f9
+--! Previous: sha1:9d7afab3f252c88cc2120a8deae0b0cbacda5970
+--! Hash: sha1:d6b0afc48e12b5fe0766b728669718ca516f721b
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:e48531f841eb73021329300ae5094198b99a55f9
---! Hash: sha1:80a8fc9799cca5337b2265936ae17d6d8c60612f
+--! Previous: sha1:d6b0afc48e12b5fe0766b728669718ca516f721b
+--! Hash: sha1:44440e07557ed177cdfb2e6ae9f677be88629bc2
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

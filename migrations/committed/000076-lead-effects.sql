@@ -1,5 +1,5 @@
---! Previous: sha1:80a8fc9799cca5337b2265936ae17d6d8c60612f
---! Hash: sha1:0ceac1a01b486abffa83d0f4ba33afeae64f4b7f
+--! Previous: sha1:44440e07557ed177cdfb2e6ae9f677be88629bc2
+--! Hash: sha1:d5ce42f5765d12a0a10f0635def85e162fd0c948
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:0ceac1a01b486abffa83d0f4ba33afeae64f4b7f
---! Hash: sha1:b94508c7814e6b2d486af089e2c9ce50cab79442
+--! Previous: sha1:d5ce42f5765d12a0a10f0635def85e162fd0c948
+--! Hash: sha1:1e8ab5f00488868b277df7a81a2bc80b5181e5ab
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

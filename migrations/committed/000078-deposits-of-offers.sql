@@ -1,5 +1,5 @@
---! Previous: sha1:b94508c7814e6b2d486af089e2c9ce50cab79442
---! Hash: sha1:757340041a33a7aa4f1960e0526e68426ac8e6a5
+--! Previous: sha1:1e8ab5f00488868b277df7a81a2bc80b5181e5ab
+--! Hash: sha1:62338055b1d639685af596252e9aba91e1f97f01
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

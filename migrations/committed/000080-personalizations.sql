@@ -1,5 +1,5 @@
---! Previous: sha1:757340041a33a7aa4f1960e0526e68426ac8e6a5
---! Hash: sha1:a99675db87bd5ae3711202f2fcef719707ec0f37
+--! Previous: sha1:62338055b1d639685af596252e9aba91e1f97f01
+--! Hash: sha1:a370813b30654ded5120e93e51028d2bb0c126bb
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:a99675db87bd5ae3711202f2fcef719707ec0f37
---! Hash: sha1:98a3ce5628e6ad415731851cb57313f890ce1edd
+--! Previous: sha1:a370813b30654ded5120e93e51028d2bb0c126bb
+--! Hash: sha1:7853d7ec5ff9033e5e8df0fce296151afb76082f
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

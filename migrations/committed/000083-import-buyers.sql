@@ -1,5 +1,5 @@
---! Previous: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
---! Hash: sha1:548b2682364e9e80bf91ecf06b7ec5284443e051
+--! Previous: sha1:7853d7ec5ff9033e5e8df0fce296151afb76082f
+--! Hash: sha1:ba90bd2a40a5a40060deba32535752d3bc0c28f4
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
