@@ -227,6 +227,18 @@ beforeAll(async () => {
     await owen.get(`query ($id: ID!) { lead(id: $id) { agent { id } } }`, { id: known.lead })
   ).lead.agent.id;
   known.hidden = await create("uploadReservationDocument", { reservationId: known.reservation, file });
+  known.negotiation = await create("createNegotiation", {
+    unitId: known.unit,
+    leadId: known.lead,
+    floorPrice: 1,
+    notes: "Secret.",
+  });
+  known.offer = await create("createOffer", {
+    negotiationId: known.negotiation,
+    side: "BUYER",
+    price: 395_000,
+  });
+  known.response = await create("createOfferResponse", { offerId: known.offer, action: "ACCEPT" });
   known.own = await create("convertLead", { leadId: known.lead });
   await owen.get(
     `mutation ($id: ID!) { updateBuyer(input: { id: $id, dob: "1980-01-02", metadata: { a: 1 } }) { id } }`,
@@ -242,6 +254,36 @@ beforeAll(async () => {
   );
   known.maxs = await create("createBuyer", { projectId: quiet.id, price: 4, assigneeId: max.id });
   known.foreign = await create("createBuyer", { projectId: peak.id, price: 5 }, olga);
+  /** Everything that hangs on a lead or purchase; gives the ids of what a buyer sees of the own one. */
+  const children = async (of: Record<string, unknown>) => {
+    await create("createContact", { ...of, name: "Carl Contact", role: "SPOUSE" });
+    await create("createPhoneCall", { ...of, direction: "OUTBOUND" });
+    await create("createLeadNote", { ...of, text: "Haggles." });
+    await create("createTask", { ...of, title: "Call" });
+    await create("createAgreement", { ...of, title: "Draft", type: "PURCHASE" });
+    const agreement = await create("createAgreement", {
+      ...of,
+      title: "Contract",
+      type: "PURCHASE",
+      status: "SENT",
+    });
+    const soon = Date.now() + ++serial * 86_400_000;
+    const appointment = await create("createAppointment", {
+      ...of,
+      type: "SALES_MEETING",
+      startsAt: new Date(soon).toISOString(),
+      endsAt: new Date(soon + 3_600_000).toISOString(),
+    });
+    const deposit = await create("createDeposit", { ...of, title: "First", amount: 100 });
+    return { agreement, appointment, deposit };
+  };
+  known.children = [await children({ buyerId: known.own })];
+  await children({ buyerId: known.others });
+  await children({ buyerId: known.sams });
+  known.personalization = await create("createPersonalization", { unitId: known.unit, buyerId: known.own });
+  await create("createPersonalization", { unitId: known.free });
+  const otherNegotiation = await create("createNegotiation", { unitId: known.free, leadId: await lead() });
+  await create("createOffer", { negotiationId: otherNegotiation, side: "BUYER", price: 1 });
   await accept(known.own, bea);
   await accept(known.others, ben);
   // The invitations wrote events of their own; those of the purchase itself are counted.
@@ -431,7 +473,8 @@ describe("who may do what with purchases", () => {
           for (const record of Object.values<any>(answer.data))
             if (record) (seen[ids.get(record.id)!] ??= []).push(record.id);
         }
-      for (const list of Object.values(seen)) list.sort();
+      // Offers have two finders.
+      for (const [table, list] of Object.entries(seen)) seen[table] = [...new Set(list)].toSorted();
       const own = await world.owner.query(
         "select id from app_public.events where organization_id is null and actor_id = $1 or subject_id = $1 order by 1",
         [bea.id],
@@ -442,6 +485,13 @@ describe("who may do what with purchases", () => {
       );
       expect(seen).toEqual({
         agents: [known.agent],
+        agreements: known.children.map((c: any) => c.agreement).sort(),
+        appointments: known.children.map((c: any) => c.appointment).sort(),
+        deposits: known.children.map((c: any) => c.deposit).sort(),
+        negotiations: [known.negotiation],
+        offers: [known.offer],
+        offer_responses: [known.response],
+        personalizations: [known.personalization],
         buyers: [known.own],
         // Those of the account.
         events: own.rows.map((row) => row.id).filter((id) => ids.has(id)),
@@ -484,6 +534,10 @@ describe("who may do what with purchases", () => {
         (await bea.get("{ events { subjectType } }")).events.every((e: any) => e.subjectType === "user"),
       ).toBe(true);
       expect(others).toEqual({
+        appointments: 1,
+        appointmentsConnection: 1,
+        offers: 1,
+        offersConnection: 1,
         buyers: 1,
         buyersConnection: 1,
         publicProjects: 1,
@@ -494,11 +548,15 @@ describe("who may do what with purchases", () => {
 
     test("the fields of the own purchase", async () => {
       expect(await shown(bea, "buyer", known.own!)).toEqual([
+        "acceptedOffer",
         "agent",
         "agentId",
+        "agreements",
+        "appointments",
         "assignee",
         "assigneeId",
         "currency",
+        "deposits",
         "documents",
         "email",
         "firstName",
@@ -508,9 +566,12 @@ describe("who may do what with purchases", () => {
         "invitedAt",
         "lastName",
         "leadId",
+        "negotiations",
         "netPurchasePrice",
         "netPurchasePriceBalance",
         "organizationId",
+        "personalization",
+        "personalizations",
         "price",
         "project",
         "projectId",
