@@ -1,5 +1,5 @@
---! Previous: sha1:56499a85780807983e68922fda8337918ce66dca
---! Hash: sha1:a14dc3f4b033d1b6ec65d7cf33704282182861d1
+--! Previous: sha1:b87423dbcb4a315a95587ff6280be42fcc3fd072
+--! Hash: sha1:c76c019a8fcbcf5831f3e719f820bc25f6264ee7
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

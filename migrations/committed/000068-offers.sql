@@ -1,5 +1,5 @@
---! Previous: sha1:a14dc3f4b033d1b6ec65d7cf33704282182861d1
---! Hash: sha1:8ef24089fb0bab52fc71fa3575c3670f7c48f3c2
+--! Previous: sha1:c76c019a8fcbcf5831f3e719f820bc25f6264ee7
+--! Hash: sha1:417d2f108fa94c23a44df7e62fd2982c6537ca4e
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:8ef24089fb0bab52fc71fa3575c3670f7c48f3c2
---! Hash: sha1:211d1775a1d6c266c199915831965927aa57a949
+--! Previous: sha1:417d2f108fa94c23a44df7e62fd2982c6537ca4e
+--! Hash: sha1:1df3db04d77b2f169af32b9bbc12a42c67b4d053
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

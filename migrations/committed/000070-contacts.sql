@@ -1,5 +1,5 @@
---! Previous: sha1:211d1775a1d6c266c199915831965927aa57a949
---! Hash: sha1:9d57d22238921bc925486b5df99cdab0894dd4d9
+--! Previous: sha1:1df3db04d77b2f169af32b9bbc12a42c67b4d053
+--! Hash: sha1:35577510680e4f5681ca401d4dfd4359e8977c53
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

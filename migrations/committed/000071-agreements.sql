@@ -1,5 +1,5 @@
---! Previous: sha1:9d57d22238921bc925486b5df99cdab0894dd4d9
---! Hash: sha1:cfd7846e19e63957661c6af08ee90171dce57d05
+--! Previous: sha1:35577510680e4f5681ca401d4dfd4359e8977c53
+--! Hash: sha1:43d11a47d7d3b96d9c3a3f4628e9013bffa9aeb0
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:cfd7846e19e63957661c6af08ee90171dce57d05
---! Hash: sha1:10e9ac51ed87ffea12b62181d98bd2d24e35f732
+--! Previous: sha1:43d11a47d7d3b96d9c3a3f4628e9013bffa9aeb0
+--! Hash: sha1:3dac6da307046f302257b5d73e5052ae1646cd3a
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:10e9ac51ed87ffea12b62181d98bd2d24e35f732
---! Hash: sha1:764fd571fd9ce31ca81375a7943e2d94122265dc
+--! Previous: sha1:3dac6da307046f302257b5d73e5052ae1646cd3a
+--! Hash: sha1:684a6d4394a7b5456224908465ee91b1fc00f741
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

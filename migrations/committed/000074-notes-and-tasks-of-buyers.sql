@@ -1,5 +1,5 @@
---! Previous: sha1:764fd571fd9ce31ca81375a7943e2d94122265dc
---! Hash: sha1:bbd216c4df78788a8051c5f0a7799b08be0d7ae4
+--! Previous: sha1:684a6d4394a7b5456224908465ee91b1fc00f741
+--! Hash: sha1:6ca33d81fe350cad0b17df17b5a090cf62bbd75f
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:bbd216c4df78788a8051c5f0a7799b08be0d7ae4
---! Hash: sha1:e936163e3fe64fd0b586bcf30970874f356e1090
+--! Previous: sha1:6ca33d81fe350cad0b17df17b5a090cf62bbd75f
+--! Hash: sha1:5d42d6435a626ef4d6b639641da9e127684bb5fd
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:e936163e3fe64fd0b586bcf30970874f356e1090
---! Hash: sha1:85769eca9c1717f98e56dccae7d710698ebeb402
+--! Previous: sha1:5d42d6435a626ef4d6b639641da9e127684bb5fd
+--! Hash: sha1:7d4e5c29d4199be53ded7d7ff0db0ccf0c224be3
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

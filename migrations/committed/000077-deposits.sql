@@ -1,5 +1,5 @@
---! Previous: sha1:85769eca9c1717f98e56dccae7d710698ebeb402
---! Hash: sha1:c67332d65cf0176bd34681572a6723ab692e4677
+--! Previous: sha1:7d4e5c29d4199be53ded7d7ff0db0ccf0c224be3
+--! Hash: sha1:941a3334532fe1fc4731cfc79caa952bdefeda21
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:c67332d65cf0176bd34681572a6723ab692e4677
---! Hash: sha1:6e5022f0c2eb47a0778862c648e78c02e7e7956a
+--! Previous: sha1:941a3334532fe1fc4731cfc79caa952bdefeda21
+--! Hash: sha1:2cae39f3df38c1e59f70cb4c9e9c605d582545f0
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:6e5022f0c2eb47a0778862c648e78c02e7e7956a
---! Hash: sha1:66e24b6f58569f13d3dcbaf1353fb86ef1d19806
+--! Previous: sha1:2cae39f3df38c1e59f70cb4c9e9c605d582545f0
+--! Hash: sha1:5df20999a6b4312cbe043be4a48bd16c49c7a2b2
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

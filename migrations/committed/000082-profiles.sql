@@ -1,5 +1,5 @@
---! Previous: sha1:66e24b6f58569f13d3dcbaf1353fb86ef1d19806
---! Hash: sha1:2d5672283be386c608676874950eeef8fc6cb05b
+--! Previous: sha1:5df20999a6b4312cbe043be4a48bd16c49c7a2b2
+--! Hash: sha1:107591941e83ce84fea856f4a5a6b17a2031b52b
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
