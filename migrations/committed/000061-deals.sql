@@ -1,5 +1,5 @@
---! Previous: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
---! Hash: sha1:1ba84f0e4d5c9e2f3ca9d4a46b98c4ff67da9f72
+--! Previous: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
+--! Hash: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:1ba84f0e4d5c9e2f3ca9d4a46b98c4ff67da9f72
---! Hash: sha1:b839f82d998b359968a015b4118f6b06217ba30e
+--! Previous: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
+--! Hash: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:b839f82d998b359968a015b4118f6b06217ba30e
---! Hash: sha1:85c730b148a03ab45a603802391cb02edae8ab7d
+--! Previous: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
+--! Hash: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

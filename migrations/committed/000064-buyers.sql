@@ -1,5 +1,5 @@
---! Previous: sha1:85c730b148a03ab45a603802391cb02edae8ab7d
---! Hash: sha1:e21a3669e4d74a7e6a82241c20fb9ece4d62002b
+--! Previous: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
+--! Hash: sha1:21da167604bcea1bf6d50781495164ff83f66acb
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

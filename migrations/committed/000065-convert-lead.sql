@@ -1,5 +1,5 @@
---! Previous: sha1:e21a3669e4d74a7e6a82241c20fb9ece4d62002b
---! Hash: sha1:3b9325a0aedef4166e3be57b7cc71654c5e2b1dc
+--! Previous: sha1:21da167604bcea1bf6d50781495164ff83f66acb
+--! Hash: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -82,6 +82,7 @@ create index offers_organization_status on app_public.offers (organization_id, s
 create index offers_project on app_public.offers (project_id, inserted_at desc, id desc);
 create index offers_project_status on app_public.offers (project_id, status, inserted_at desc, id desc);
 create index offers_assignee on app_public.offers (assignee_id, project_id, inserted_at desc, id desc);
+create index offers_assignee_status on app_public.offers (assignee_id, project_id, status, inserted_at desc, id desc);
 create index offers_negotiation on app_public.offers (negotiation_id, id desc);
 create index offers_unit on app_public.offers (unit_id, inserted_at desc, id desc);
 create index offers_unit_pending on app_public.offers (unit_id) where status = 'PENDING';

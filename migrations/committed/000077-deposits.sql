@@ -321,9 +321,6 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
 
 --------------------------------------------------------------------------------------------------------
 
-create or replace function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
-
 create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
