@@ -282,10 +282,13 @@ begin
   if purchases <> '{}' or reservations <> '{}' then
     return query
       select b.assignee_id from app_public.buyers b where b.id = any (purchases) and b.assignee_id is not null
-      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null;
+      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null
+      union select a.host_id from app_public.appointments a where a.buyer_id = any (purchases) and a.host_id is not null and a.deleted_at is null
+      union select a.host_id from app_public.appointments a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads())) and a.host_id is not null and a.deleted_at is null;
   end if;
 end $$;
-comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations.';
+comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations: to whom they are assigned, and the hosts of appointments.';
 
 alter policy portfolio_and_public on app_public.projects
   using (deleted_at is null and (
