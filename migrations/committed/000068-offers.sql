@@ -1,5 +1,5 @@
---! Previous: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
---! Hash: sha1:209dc336eae8bf1414c5b1a398f45114d28e15ca
+--! Previous: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
+--! Hash: sha1:990a497198f257540bb6d17638d09f042e0bb288
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

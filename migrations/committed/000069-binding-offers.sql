@@ -1,5 +1,5 @@
---! Previous: sha1:209dc336eae8bf1414c5b1a398f45114d28e15ca
---! Hash: sha1:62fcd2e841b514a5863f47736229b7a2e29a87c0
+--! Previous: sha1:990a497198f257540bb6d17638d09f042e0bb288
+--! Hash: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

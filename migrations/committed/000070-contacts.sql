@@ -1,5 +1,5 @@
---! Previous: sha1:62fcd2e841b514a5863f47736229b7a2e29a87c0
---! Hash: sha1:25be353d28320ac478f76e40ebbb0dbd6ac98f06
+--! Previous: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
+--! Hash: sha1:5964a6c67614095edc6b47ebcc142b8ac7929491
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

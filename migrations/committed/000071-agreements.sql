@@ -1,5 +1,5 @@
---! Previous: sha1:25be353d28320ac478f76e40ebbb0dbd6ac98f06
---! Hash: sha1:b039d6b96f0411bb0092b6d3ec93b9029ee3b2f1
+--! Previous: sha1:5964a6c67614095edc6b47ebcc142b8ac7929491
+--! Hash: sha1:641136123c8fa1801983581bab9785054bff48a1
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:b039d6b96f0411bb0092b6d3ec93b9029ee3b2f1
---! Hash: sha1:a5a1d035cacde4733194e41b7d33a150fc718971
+--! Previous: sha1:641136123c8fa1801983581bab9785054bff48a1
+--! Hash: sha1:901b50313bdba8d00babf8bc92ebdf09e14f2acd
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.
@@ -75,15 +75,6 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('appointment', 'status', 'SCHEDULED', 'scheduled'), ('appointment', 'status', 'CONFIRMED', 'confirmed'), ('appointment', 'status', 'COMPLETED', 'completed'),
   ('appointment', 'status', 'NO_SHOW', 'no_show'), ('appointment', 'status', 'RESCHEDULED', 'rescheduled'), ('appointment', 'status', 'CANCELLED', 'cancelled');
 
-create function app_private.sees_deal(organization_id uuid, project_id uuid, assignee_id uuid, permission text) returns boolean
-language sql stable as $$
-  select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-    or project_id = any (array(select app_hidden.viewer_projects(permission)))
-    or (assignee_id = app_public.current_user_id() and project_id = any (array(select app_hidden.viewer_own_projects(permission))))
-$$;
-comment on function app_private.sees_deal(uuid, uuid, uuid, text) is
-  'Whether the viewer has the permission for a deal with this assignee: what policies say, for functions that no policy holds for.';
-
 create function app_private.tg_appointments__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -123,7 +114,7 @@ begin
     order by a.starts_at limit 1;
   if other.id is not null then
     perform app_hidden.fail('CONFLICT', 'The host has another appointment at this time.', jsonb_strip_nulls(jsonb_build_object('field', 'hostId', 'existingId',
-      case when app_private.sees_deal(other.organization_id, other.project_id, other.assignee_id,
+      case when app_hidden.deal_can(other.organization_id, other.project_id, other.assignee_id,
         case when other.lead_id is not null then 'lead.read' else 'buyer.read' end) then other.id end)));
   end if;
   return new;
@@ -148,12 +139,12 @@ comment on function app_hidden.viewer_counterparts() is 'The people who serve th
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text
 language sql stable as $$
-  select case when a.notes is not null and app_hidden.project_can(a.project_id, a.organization_id,
+  select case when a.notes is not null and app_hidden.deal_can(a.organization_id, a.project_id, a.assignee_id,
     case when a.lead_id is not null then 'lead.read' else 'buyer.read' end) then a.notes end
 $$;
 create function app_public.appointments_outcome_note(a app_public.appointments) returns app_public.long_text
 language sql stable as $$
-  select case when a.outcome_note is not null and app_hidden.project_can(a.project_id, a.organization_id,
+  select case when a.outcome_note is not null and app_hidden.deal_can(a.organization_id, a.project_id, a.assignee_id,
     case when a.lead_id is not null then 'lead.read' else 'buyer.read' end) then a.outcome_note end
 $$;
 create function app_public.appointments_sales_office(a app_public.appointments) returns app_public.sales_offices

@@ -1,5 +1,5 @@
---! Previous: sha1:a5a1d035cacde4733194e41b7d33a150fc718971
---! Hash: sha1:5af388254929f5965d652dba40611c9e128d6ff3
+--! Previous: sha1:901b50313bdba8d00babf8bc92ebdf09e14f2acd
+--! Hash: sha1:14f953e3a86330eba299c85d42267c82b96641b2
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

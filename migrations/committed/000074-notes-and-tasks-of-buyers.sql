@@ -1,5 +1,5 @@
---! Previous: sha1:5af388254929f5965d652dba40611c9e128d6ff3
---! Hash: sha1:31088107c2306c07684edfd744a67ddf4a0b40bf
+--! Previous: sha1:14f953e3a86330eba299c85d42267c82b96641b2
+--! Hash: sha1:01a1746bbed3ff3a255fa1cfa88db41cc3f64e78
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

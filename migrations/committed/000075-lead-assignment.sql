@@ -1,5 +1,5 @@
---! Previous: sha1:31088107c2306c07684edfd744a67ddf4a0b40bf
---! Hash: sha1:08fa7db1694be1fe18f2fb007aa5f4735d857526
+--! Previous: sha1:01a1746bbed3ff3a255fa1cfa88db41cc3f64e78
+--! Hash: sha1:1129115ca9ee0c800c10b9aa4dc4a4bca4236763
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:08fa7db1694be1fe18f2fb007aa5f4735d857526
---! Hash: sha1:6270b4144a4ade21c138eede7322b8af95d9c93f
+--! Previous: sha1:1129115ca9ee0c800c10b9aa4dc4a4bca4236763
+--! Hash: sha1:af350126caa0a1b01a8a38f4c9cc2a1faf20fa17
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

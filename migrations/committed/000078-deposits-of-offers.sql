@@ -1,5 +1,5 @@
---! Previous: sha1:1343ca9990c6a1a6424172e345dd10383a1849a3
---! Hash: sha1:1091e02919e0ac8be830fa56f19fdbdf85bfecf9
+--! Previous: sha1:c6549acc29ee82d69e11563836d9f50e775047e8
+--! Hash: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

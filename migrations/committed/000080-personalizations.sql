@@ -1,5 +1,5 @@
---! Previous: sha1:1091e02919e0ac8be830fa56f19fdbdf85bfecf9
---! Hash: sha1:602b249ad4b0ce63de6bf01562b154fc808018ba
+--! Previous: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
+--! Hash: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:602b249ad4b0ce63de6bf01562b154fc808018ba
---! Hash: sha1:7902efeb5bee3e085de33749de7be0917185dc56
+--! Previous: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
+--! Hash: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

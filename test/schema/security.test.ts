@@ -304,7 +304,6 @@ const callableByAnybody = {
   internals: [
     "construction_has_come_to",
     "discount_amount",
-    "paid_deposits",
     "personalization_sums",
     "personalization_total",
     "project_currency",
@@ -383,7 +382,6 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.lock_purchase",
     "app_private.lock_reservation",
     "app_private.open_import",
-    "app_private.paid_deposits",
     "app_private.personalization_sums",
     "app_private.personalization_total",
     "app_private.project_currency",
@@ -394,6 +392,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.take_contact_message",
     "app_private.take_project_message",
     "app_public.access_tokens_last_used_at",
+    "app_public.buyers_net_purchase_price_balance",
     "app_public.deposits_amount_due",
     "app_public.floor_plans_available_count",
     "app_public.floor_plans_price_min",
