@@ -1,5 +1,5 @@
---! Previous: sha1:1f76f0cd6b2fb79838df5eb0d4921a5d5a56452e
---! Hash: sha1:4f9eb7e551b265080260a51c1dbbfd889c2c55a9
+--! Previous: sha1:42cb4a15ac3078f27eba43ada7d099ab5beb59ed
+--! Hash: sha1:f96d8542d32fb47fd45b6e65725bc252e50d4c2c
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:129fa8d0925886c1fa3074271b8bbf4ab17075c7
---! Hash: sha1:d0f6d08c5b9afccb744e822ee672bd0b84f7391e
+--! Previous: sha1:57c7124c6c5863a68d9483219db9498008a3a93f
+--! Hash: sha1:84092d5421de620c343c1473d0ed8985072bcc00
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

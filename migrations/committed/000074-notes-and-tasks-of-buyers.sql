@@ -1,5 +1,5 @@
---! Previous: sha1:d0f6d08c5b9afccb744e822ee672bd0b84f7391e
---! Hash: sha1:7c60df71bca6ce8f95041a8bae63fa4dd139fff7
+--! Previous: sha1:84092d5421de620c343c1473d0ed8985072bcc00
+--! Hash: sha1:4b8639d5d0bce6bd319481c2c8ebec634fc04c7d
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

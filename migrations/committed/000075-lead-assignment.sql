@@ -1,5 +1,5 @@
---! Previous: sha1:7c60df71bca6ce8f95041a8bae63fa4dd139fff7
---! Hash: sha1:0673ff389c1e86c60a0d2b51f01f9024ff8b3e52
+--! Previous: sha1:4b8639d5d0bce6bd319481c2c8ebec634fc04c7d
+--! Hash: sha1:5f8947ec7d25816b27005a85461f38c46546404c
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:0673ff389c1e86c60a0d2b51f01f9024ff8b3e52
---! Hash: sha1:30b0b2a4842670d5bc13cc66c7ea8492b3d738c3
+--! Previous: sha1:5f8947ec7d25816b27005a85461f38c46546404c
+--! Hash: sha1:cbd3ea1ab4dfe697d21ea6cc345d54794cb85ea8
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:30b0b2a4842670d5bc13cc66c7ea8492b3d738c3
---! Hash: sha1:fe23f9e9f01bba7133fa38059d9a7cc3e61ea25f
+--! Previous: sha1:cbd3ea1ab4dfe697d21ea6cc345d54794cb85ea8
+--! Hash: sha1:ffc15b2f7bfaeae09d8dce72cbf0d756d6e62281
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:fe23f9e9f01bba7133fa38059d9a7cc3e61ea25f
---! Hash: sha1:f006a4272561cba54ece2da88c24dedcae075a69
+--! Previous: sha1:ffc15b2f7bfaeae09d8dce72cbf0d756d6e62281
+--! Hash: sha1:9da17f83db1885cd480c6b3f5bac486270c19e53
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

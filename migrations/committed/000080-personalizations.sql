@@ -1,5 +1,5 @@
---! Previous: sha1:f006a4272561cba54ece2da88c24dedcae075a69
---! Hash: sha1:fcc3bae8c0d1a1ef5f3135e425246071df67e8d3
+--! Previous: sha1:9da17f83db1885cd480c6b3f5bac486270c19e53
+--! Hash: sha1:bbde5cb4c4598e46faa729415db6b9334b7eb4cb
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:fcc3bae8c0d1a1ef5f3135e425246071df67e8d3
---! Hash: sha1:55f9569842bd57e34c01008dff399f1663a7c913
+--! Previous: sha1:bbde5cb4c4598e46faa729415db6b9334b7eb4cb
+--! Hash: sha1:7c1a7e735492826663e38044d3c10481c0770b94
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.
