@@ -1,5 +1,5 @@
 --! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:277f61621fad3806f245c7fea2d63d2fc4612e51
+--! Hash: sha1:ac62a99d9e493860d8ad1e87dc3c0e041b3bada5
 --! Message: import-units
 
 -- Imports: rows of a CSV file become records of a project. Which columns a file may have, under which spellings, is data; a
@@ -174,8 +174,6 @@ language plpgsql volatile as $$
 declare
   part record;
 begin
-  -- PERF: without it the planner takes the rows for few.
-  analyze pg_temp.import_rows (row);
   insert into pg_temp.import_errors select r.row, null, 'BAD_USER_INPUT', 'This row has more cells than the first one.', r.surplus
     from pg_temp.import_rows r where r.surplus is not null;
   for part in
@@ -301,7 +299,7 @@ comment on column app_public.import_units_payload.units is 'The units that were 
 create function app_public.import_units(project_id uuid, file app_public.data_upload, dry_run boolean default null, update_existing boolean default null)
 returns app_public.import_units_payload
 -- PERF: a table that grew a moment ago looks small to the planner, which then compares each row with each.
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_nestloop = off set work_mem = '64MB' as $$
 #variable_conflict use_column
 declare
   project app_public.projects;
@@ -393,7 +391,6 @@ begin
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null and lower(u.number) = lower(r.number)
     where not exists (select from pg_temp.import_errors e where e.row = r.row);
-  analyze pg_temp.import_ready (row);
   if not coalesce(update_existing, false) then
     delete from pg_temp.import_ready r where r.existing_id is not null;
     get diagnostics result.skipped_count = row_count;

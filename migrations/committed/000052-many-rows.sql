@@ -1,5 +1,5 @@
---! Previous: sha1:277f61621fad3806f245c7fea2d63d2fc4612e51
---! Hash: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
+--! Previous: sha1:ac62a99d9e493860d8ad1e87dc3c0e041b3bada5
+--! Hash: sha1:eb4c9e6ed7018ce4598b3cb0a0924038ec83b7a2
 --! Message: many-rows
 
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of triggers
@@ -109,17 +109,16 @@ begin
   -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written, which
   -- is half the work; the stream waits for the end of the transaction either way.
   if app_hidden.setting(''numbers_at_once'') = ''on'' then
-    perform app_private.number_events();
-    with amounts as (select %1$s as stream_id, count(*) as amount from new_rows n group by 1 order by 1),
-    counters as (
-      insert into app_private.event_counters as c (stream_id, last_sequence) select a.stream_id, a.amount from amounts a
-      on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence
-      returning c.stream_id, c.last_sequence),
-    begins as (select a.stream_id, c.last_sequence - a.amount as before from amounts a join counters c on c.stream_id = a.stream_id),
-    written as (%2$s, b.before + row_number() over (partition by b.stream_id)
-      from new_rows n join begins b on b.stream_id = %1$s)
-    insert into app_private.event_batches (stream_id) select a.stream_id from amounts a on conflict do nothing;
-    return null;
+    _streams := array(select distinct %1$s from new_rows n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from new_rows);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning last_sequence into _last;
+      %2$s, _last - _amount + row_number() over () from new_rows n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
   end if;
   with written as (%2$s, null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing', stream, plain)
@@ -129,6 +128,40 @@ begin
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing', plain,
       (select string_agg(format('o.%I', c), ', ') from unnest(column_names) c), (select string_agg(format('n.%I', c), ', ') from unnest(column_names) c))
     end;
+end $$;
+
+create or replace function app_private.record_events(relation regclass, subject text) returns void
+language plpgsql volatile as $$
+declare
+  table_name text := (select relname from pg_class where oid = relation);
+  operation text;
+begin
+  -- PERF: a trigger function of the table's own keeps the plan of its statement; one for all tables would have to build
+  -- and plan the statement each time, ten times as slow for a single row.
+  foreach operation in array array['insert', 'update', 'delete'] loop
+    execute format('create or replace function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L',
+      'tg_' || table_name || '__event_' || operation,
+      format('
+declare
+  _actor_type text := coalesce(app_hidden.setting(''actor_type''),
+    case when app_public.current_user_id() is null then ''SYSTEM'' when app_hidden.setting(''token_id'') is not null then ''ACCESS_TOKEN'' else ''USER'' end);
+  _channel text := coalesce(app_hidden.setting(''channel''), ''SYSTEM'');
+  _request_id text := app_hidden.setting(''request_id'');
+  _caused_by uuid := app_hidden.setting(''caused_by'')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  %s;
+  return null;
+end', app_private.event_statement(relation, subject, operation)));
+    execute format('create or replace trigger %I after %s on %s %s for each statement execute function app_private.%I()',
+      '_950_events_' || operation, operation, relation,
+      case operation when 'insert' then 'referencing new table as new_rows' when 'delete' then 'referencing old table as old_rows'
+        else 'referencing old table as old_rows new table as new_rows' end,
+      'tg_' || table_name || '__event_' || operation);
+  end loop;
 end $$;
 
 --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
---! Previous: sha1:17edf3ca6c0890b57a1bc1026a2ac86fde7f7d41
---! Hash: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
+--! Previous: sha1:eb4c9e6ed7018ce4598b3cb0a0924038ec83b7a2
+--! Hash: sha1:acea95e8c15c4107425252419904440ee231c999
 --! Message: targets-of-promotions
 
 -- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a project.

@@ -1,5 +1,5 @@
---! Previous: sha1:1b8801e2bfe7a5dc01cbaf21b682cf371f3edac6
---! Hash: sha1:d179c3d8bb1d2bfc4cf149146f16f57eb4525b0d
+--! Previous: sha1:acea95e8c15c4107425252419904440ee231c999
+--! Hash: sha1:38c74764e4a86c4338de5a5e0c2c1bde7e39bc93
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

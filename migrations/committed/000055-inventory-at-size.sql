@@ -1,5 +1,5 @@
---! Previous: sha1:d179c3d8bb1d2bfc4cf149146f16f57eb4525b0d
---! Hash: sha1:ebb39f832d2d2c172715607ff6c4dd42bfeec4e9
+--! Previous: sha1:38c74764e4a86c4338de5a5e0c2c1bde7e39bc93
+--! Hash: sha1:44cbb58377a270f6aa67333eb2320fa721466641
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

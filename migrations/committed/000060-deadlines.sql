@@ -1,5 +1,5 @@
---! Previous: sha1:ebb39f832d2d2c172715607ff6c4dd42bfeec4e9
---! Hash: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
+--! Previous: sha1:44cbb58377a270f6aa67333eb2320fa721466641
+--! Hash: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:4d29acec868ae1ee2d7709bbc2be2920baa938dd
---! Hash: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
+--! Previous: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
+--! Hash: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who
@@ -260,7 +260,7 @@ comment on function app_private.make_deal_table(text, text, text, text, text, te
   'Gives a table with project_id, organization_id and assignee_id its foreign key, indexes and policies: whoever has the permission, be it for the deals assigned to them only, and who the condition `own` is true for. Grants and make_project_record follow.';
 
 select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
-  own => 'id = any (array(select app_hidden.viewer_purchases()))');
+  list_order => 'inserted_at desc, id desc', own => 'id = any (array(select app_hidden.viewer_purchases()))');
 select app_private.make_deal_table('reservations', 'sale.read', 'sale.write', 'reservations', 'The reservations, newest first',
   list_order => 'inserted_at desc, id desc', own => 'id = any (array(select app_hidden.viewer_purchase_reservations()))');
 select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'negotiations', 'The negotiations, newest first',

@@ -1,5 +1,5 @@
---! Previous: sha1:f74aebb578ed4bcfc6f7023cdfb0b3cc6f3cf13f
---! Hash: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
+--! Previous: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
+--! Hash: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:64e0eaa9509a29a5e8d1ee136fb66de8fbda8429
---! Hash: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
+--! Previous: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
+--! Hash: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

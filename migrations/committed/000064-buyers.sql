@@ -1,5 +1,5 @@
---! Previous: sha1:8a68eda5e9c3eaca4fbd750d5f8bcecee2465d43
---! Hash: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
+--! Previous: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
+--! Hash: sha1:21da167604bcea1bf6d50781495164ff83f66acb
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -22,8 +22,9 @@ alter table app_public.buyers
 comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
-create index buyers_organization_status on app_public.buyers (organization_id, status, id desc) where deleted_at is null;
-create index buyers_project_status on app_public.buyers (project_id, status, id desc) where deleted_at is null;
+-- PERF: not by id, whose own index looks as good for a project until that project turns out to be a small one among large ones.
+create index buyers_organization_status on app_public.buyers (organization_id, status, inserted_at desc, id desc) where deleted_at is null;
+create index buyers_project_status on app_public.buyers (project_id, status, inserted_at desc, id desc) where deleted_at is null;
 create index buyers_search on app_public.buyers using gin (organization_id, search_text gin_trgm_ops);
 
 grant select on app_public.buyers to plat_user, plat_anonymous, plat_worker;
@@ -514,14 +515,8 @@ language sql stable as $$
 $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
--- plpgsql, because deposits have a later chapter; definer, because the balance is the same for whoever sees the purchase.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  return app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')), 0);
-end $$;
+language sql stable as $$ select app_public.buyers_net_purchase_price(b)::numeric $$;
 create function app_public.buyers_ppsf(b app_public.buyers) returns numeric
 language sql stable as $$ select round(b.price / nullif(u.effective_sqft, 0), 2) from app_public.units u where u.id = b.unit_id $$;
 create function app_public.buyers_allowed_transitions(b app_public.buyers) returns app_public.transition[]
@@ -583,6 +578,7 @@ create trigger _220_buyer before insert or update of buyer_id on app_public.leas
 comment on table app_public.buyers is $$
 @portfolio buyer.read
 @ownFinder viewer_purchases
+@defaultOrder inserted_at desc
 @filterLists status
 
 A purchase, and who buys.$$;

@@ -1,5 +1,5 @@
---! Previous: sha1:2fac8a65d2b6dbfb96ff4a25a1b35aeb1434040c
---! Hash: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
+--! Previous: sha1:21da167604bcea1bf6d50781495164ff83f66acb
+--! Hash: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:223ed7bf8f864ac8e126d517227f2d1437a690f0
---! Hash: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
+--! Previous: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
+--! Hash: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

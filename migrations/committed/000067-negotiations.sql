@@ -1,5 +1,5 @@
---! Previous: sha1:dfaa06b13a5b35e9180ed94e2c9b6018241ee076
---! Hash: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
+--! Previous: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
+--! Hash: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:41a4af8ac82d4ad9790b2e2710bdce4eac2a968a
---! Hash: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
+--! Previous: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
+--! Hash: sha1:990a497198f257540bb6d17638d09f042e0bb288
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
@@ -82,6 +82,7 @@ create index offers_organization_status on app_public.offers (organization_id, s
 create index offers_project on app_public.offers (project_id, inserted_at desc, id desc);
 create index offers_project_status on app_public.offers (project_id, status, inserted_at desc, id desc);
 create index offers_assignee on app_public.offers (assignee_id, project_id, inserted_at desc, id desc);
+create index offers_assignee_status on app_public.offers (assignee_id, project_id, status, inserted_at desc, id desc);
 create index offers_negotiation on app_public.offers (negotiation_id, id desc);
 create index offers_unit on app_public.offers (unit_id, inserted_at desc, id desc);
 create index offers_unit_pending on app_public.offers (unit_id) where status = 'PENDING';

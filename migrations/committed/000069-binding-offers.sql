@@ -1,5 +1,5 @@
---! Previous: sha1:6e9b9afce70b863cb13ad352d6f2bd45637b0a6d
---! Hash: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
+--! Previous: sha1:990a497198f257540bb6d17638d09f042e0bb288
+--! Hash: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

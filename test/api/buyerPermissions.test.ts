@@ -368,11 +368,9 @@ describe("who may do what with purchases", () => {
   describe("of what a buyer sees", () => {
     /** The fields of a record that have a value for somebody: objects and lists by what is in them. */
     async function shown(person: Person, finder: string, id: string): Promise<string[]> {
-      const schema = (
-        await world.owen
-          .get(`{ __schema { queryType { fields { name type { ...T } } } types { name kind fields { name args { name type { kind } } type { ...T } } } } }
-          fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }`)
-      ).__schema;
+      const { __schema: schema } = await world.owen
+        .get(`{ __schema { queryType { fields { name type { ...T } } } types { name kind fields { name args { name type { kind } } type { ...T } } } } }
+          fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }`);
       const named = (type: any): any => (type.ofType ? named(type.ofType) : type);
       const root = schema.queryType.fields.find((field: any) => field.name === finder);
       const type = schema.types.find((t: any) => t.name === named(root.type).name);

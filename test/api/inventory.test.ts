@@ -482,9 +482,9 @@ test("a page of 50 units with plans, lots, pictures and promotions costs as many
     );
   const [one, fifty] = [await page(1), await page(50)];
   expect(fifty.result.project.units).toHaveLength(50);
-  for (const unit of fifty.result.project.units)
+  for (const home of fifty.result.project.units)
     expect(
-      [unit.images, unit.floorPlan.images, unit.lot.images, unit.promotions].map((list) => list.length),
+      [home.images, home.floorPlan.images, home.lot.images, home.promotions].map((list) => list.length),
     ).toEqual([2, 2, 2, 1]);
   expect(fifty.count).toBe(one.count);
   expect(fifty.count).toBeLessThanOrEqual(2);

@@ -173,9 +173,11 @@ test("the promotions of 50 units cost as many statements as those of one", async
   await promote({ projectId: lots.id });
   const query = `query ($id: ID!, $first: Int) { project(id: $id) { units(first: $first) { promotions { id } leasePermit { id } } } }`;
   const count = async (first: number) => {
-    const { result, count } = await world.statements(() => world.owen.get(query, { id: lots.id, first }));
+    const { result, count: sent } = await world.statements(() =>
+      world.owen.get(query, { id: lots.id, first }),
+    );
     expect(result.project.units.filter((unit: any) => unit.promotions.length === 1)).toHaveLength(first);
-    return count;
+    return sent;
   };
   await count(1);
   expect(await count(50)).toBe(await count(1));

@@ -1,4 +1,5 @@
 /** Reservations: what creating, confirming, extending, cancelling and refunding one does, and what ends by itself. */
+import { get } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
@@ -888,6 +889,91 @@ describe("a buyer with a purchase in the project", () => {
     await world.owner.query("select app_private.cancel_purchase($1, 'called off')", [called]);
     expect(await refuseReserve({ unitId }, stranger)).toMatchObject({ code: "NOT_FOUND" });
   });
+});
+
+test("a document of a reservation is downloaded by the team and, where it is for them, by the buyer", async () => {
+  const bea = await world.signUp("Bea Reader");
+  await purchase(bea.id);
+  const { id: reservationId } = await reserve({ unitId: await unit() }, bea);
+  const file = `data:;base64,${Buffer.from("%PDF-1.7\n1 0 obj <<>> endobj\ntrailer <<>>\n%%EOF\n").toString("base64")}`;
+  const upload = async (input: Record<string, unknown>) =>
+    (
+      await owen.get(
+        `mutation ($input: UploadReservationDocumentInput!) { uploadReservationDocument(input: $input) {
+          id category visibleToBuyer public filemime filesize reservation { id } uploadedBy { id } } }`,
+        { input: { reservationId, file, ...input } },
+      )
+    ).uploadReservationDocument;
+  const internal = await upload({ title: "Check", category: "IDENTITY" });
+  const shown = await upload({ title: "Terms", category: "CONTRACT", visibleToBuyer: true });
+  expect(internal).toMatchObject({
+    category: "IDENTITY",
+    visibleToBuyer: false,
+    public: false,
+    filemime: "application/pdf",
+    reservation: { id: reservationId },
+    uploadedBy: { id: owen.id },
+  });
+  const urls = async (person: Person) =>
+    (
+      await person.get(`query ($id: ID!) { reservation(id: $id) { documents { id url } } }`, {
+        id: reservationId,
+      })
+    ).reservation.documents as { id: string; url: string }[];
+  expect((await urls(owen)).map((document) => document.id).sort()).toEqual([internal.id, shown.id].sort());
+  const [mine, ...rest] = await urls(bea);
+  expect([mine!.id, rest]).toEqual([shown.id, []]);
+  const served = await new Promise<number>((resolve, reject) => {
+    const { pathname, search } = new URL(mine!.url);
+    get(new URL(pathname + search, world.url), { rejectUnauthorized: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode!);
+    }).on("error", reject);
+  });
+  expect(served).toBe(200);
+  await owen.get(
+    `mutation ($input: UpdateReservationDocumentInput!) { updateReservationDocument(input: $input) { id } }`,
+    { input: { id: shown.id, visibleToBuyer: false } },
+  );
+  expect(await urls(bea)).toEqual([]);
+  const unknown = "00000000-0000-7000-8000-000000000000";
+  expect(
+    await owen.refused(
+      `mutation ($input: UploadReservationDocumentInput!) { uploadReservationDocument(input: $input) { id } }`,
+      { input: { reservationId: unknown, file } },
+    ),
+  ).toMatchObject({ code: "NOT_FOUND", field: "reservationId" });
+});
+
+test("the table itself takes nothing that breaks a rule, whoever writes", async () => {
+  const { id } = await reserve({ unitId: await unit() });
+  const bought = await purchase(null);
+  /** What PostgreSQL answers without any trigger. */
+  const bare = async (statement: string) => {
+    const client = await world.owner.connect();
+    try {
+      await client.query("begin; set local session_replication_role = replica");
+      return await client.query(statement, [id]).then(
+        () => "taken",
+        (error) => error.constraint as string,
+      );
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+  };
+  const broken = (what: string) => bare(`update app_public.reservations set ${what} where id = $1`);
+  expect(await broken("lot_id = uuidv7()")).toBe("reservations_one_thing");
+  expect(await broken("unit_id = null")).toBe("reservations_one_thing");
+  expect(await broken(`status = 'REFUNDED', purchase_id = '${bought}'`)).toBe("reservations_refunded");
+  expect(await broken("status = 'CANCELLED'")).toBe("reservations_cancelled_for_a_reason");
+  expect(await broken("accepted_terms = false")).toBe("reservations_accepted_terms");
+  expect(await broken("expiration = 0")).toBe("reservations_expiration_range");
+  const again = (number: string) =>
+    bare(`insert into app_public.reservations (organization_id, project_id, unit_id, number, price, list_price_snapshot, currency, accepted_terms, expiration)
+      select organization_id, project_id, unit_id, ${number}, 1, 1, 'CAD', true, 1 from app_public.reservations where id = $1`);
+  expect(await again("'X'")).toBe("reservations_unit_open");
+  expect(await again("number")).toBe("reservations_number");
 });
 
 test("lists come newest first, filtered, 1000 where nothing is said", async () => {

@@ -78,6 +78,16 @@ describe("the list of offers", () => {
     }
   });
 
+  test("of an affiliated agency by status reads the few of that status", async () => {
+    const plan = await explain(api, seller, list, { filter: { status: ["PENDING"] } });
+    const { rows } = await api.owner.query(
+      "select count(*)::int as amount from app_public.offers where assignee_id = $1 and status = 'PENDING'",
+      [seller.id],
+    );
+    expect(plan.indexes).toContain("offers_assignee_status");
+    expect(cost(plan, "offers")).toBeLessThanOrEqual(rows[0].amount);
+  });
+
   test("of a project costs a page, whoever asks", async () => {
     const ofProject = "query ($id: ID!) { project(id: $id) { offers(first: 50) { id } } }";
     expect(cost(await explain(api, owner, ofProject, { id: project }), "offers")).toBeLessThanOrEqual(51);
