@@ -1,5 +1,5 @@
---! Previous: sha1:b7d93a9590258735fcdb43075a95be8d14bb532d
---! Hash: sha1:42cb4a15ac3078f27eba43ada7d099ab5beb59ed
+--! Previous: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
+--! Hash: sha1:4439a656f2966bc97f297c910473be5d093b0b3a
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:42cb4a15ac3078f27eba43ada7d099ab5beb59ed
---! Hash: sha1:f96d8542d32fb47fd45b6e65725bc252e50d4c2c
+--! Previous: sha1:4439a656f2966bc97f297c910473be5d093b0b3a
+--! Hash: sha1:50408134922f918bfa91983300ba1285f0f7c6b3
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:f96d8542d32fb47fd45b6e65725bc252e50d4c2c
---! Hash: sha1:57c7124c6c5863a68d9483219db9498008a3a93f
+--! Previous: sha1:50408134922f918bfa91983300ba1285f0f7c6b3
+--! Hash: sha1:bbad6312f309a2b4228a00fdeb7049746ef8cb4b
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

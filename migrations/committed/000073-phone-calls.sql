@@ -1,5 +1,5 @@
---! Previous: sha1:57c7124c6c5863a68d9483219db9498008a3a93f
---! Hash: sha1:84092d5421de620c343c1473d0ed8985072bcc00
+--! Previous: sha1:bbad6312f309a2b4228a00fdeb7049746ef8cb4b
+--! Hash: sha1:86946af3b949e7f9951730cfa551771e70eb892a
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:84092d5421de620c343c1473d0ed8985072bcc00
---! Hash: sha1:4b8639d5d0bce6bd319481c2c8ebec634fc04c7d
+--! Previous: sha1:86946af3b949e7f9951730cfa551771e70eb892a
+--! Hash: sha1:d03fff6a449fa3340766327bd1dfb82dedeafe6a
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:4b8639d5d0bce6bd319481c2c8ebec634fc04c7d
---! Hash: sha1:5f8947ec7d25816b27005a85461f38c46546404c
+--! Previous: sha1:d03fff6a449fa3340766327bd1dfb82dedeafe6a
+--! Hash: sha1:1a28479d1532387c37ff6b9a6d0dd0eb12df2a2b
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

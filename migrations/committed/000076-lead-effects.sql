@@ -1,5 +1,5 @@
---! Previous: sha1:5f8947ec7d25816b27005a85461f38c46546404c
---! Hash: sha1:cbd3ea1ab4dfe697d21ea6cc345d54794cb85ea8
+--! Previous: sha1:1a28479d1532387c37ff6b9a6d0dd0eb12df2a2b
+--! Hash: sha1:3440027e4828e412ecf6db4944c5357888ef1fe0
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

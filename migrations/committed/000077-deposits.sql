@@ -1,5 +1,5 @@
---! Previous: sha1:cbd3ea1ab4dfe697d21ea6cc345d54794cb85ea8
---! Hash: sha1:ffc15b2f7bfaeae09d8dce72cbf0d756d6e62281
+--! Previous: sha1:3440027e4828e412ecf6db4944c5357888ef1fe0
+--! Hash: sha1:b5503c6577ace8d929e34c91513af601f9dbf964
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:ffc15b2f7bfaeae09d8dce72cbf0d756d6e62281
---! Hash: sha1:9da17f83db1885cd480c6b3f5bac486270c19e53
+--! Previous: sha1:b5503c6577ace8d929e34c91513af601f9dbf964
+--! Hash: sha1:253d2d49eb12587102973fbe0d39a391d2fde0c0
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:9da17f83db1885cd480c6b3f5bac486270c19e53
---! Hash: sha1:bbde5cb4c4598e46faa729415db6b9334b7eb4cb
+--! Previous: sha1:253d2d49eb12587102973fbe0d39a391d2fde0c0
+--! Hash: sha1:d81e473a2a7bf94b6743d6fb004b56451ad2b08e
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:bbde5cb4c4598e46faa729415db6b9334b7eb4cb
---! Hash: sha1:7c1a7e735492826663e38044d3c10481c0770b94
+--! Previous: sha1:d81e473a2a7bf94b6743d6fb004b56451ad2b08e
+--! Hash: sha1:0f46b5370693ce44a329110b95262ffaafed1641
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
---! Hash: sha1:548b2682364e9e80bf91ecf06b7ec5284443e051
+--! Previous: sha1:0f46b5370693ce44a329110b95262ffaafed1641
+--! Hash: sha1:06f3d2fa903897482f4536b29cc7c15da0c278d6
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
