@@ -1,5 +1,5 @@
 --! Previous: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
---! Hash: sha1:899d8a0659074c8856863f32a9d2a9b0514bdbce
+--! Hash: sha1:96b5b0b6ad55fec29c1b00d3420b2976b99e1be3
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

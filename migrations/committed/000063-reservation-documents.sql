@@ -1,5 +1,5 @@
---! Previous: sha1:899d8a0659074c8856863f32a9d2a9b0514bdbce
---! Hash: sha1:eb492bf55e09a3bf31d2fc87d12a9c5cf22d7632
+--! Previous: sha1:96b5b0b6ad55fec29c1b00d3420b2976b99e1be3
+--! Hash: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

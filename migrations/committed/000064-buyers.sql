@@ -1,5 +1,5 @@
---! Previous: sha1:eb492bf55e09a3bf31d2fc87d12a9c5cf22d7632
---! Hash: sha1:e86d9c05a408ea5232d0e2fa1a363b5fdf4afdf4
+--! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
+--! Hash: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:e86d9c05a408ea5232d0e2fa1a363b5fdf4afdf4
---! Hash: sha1:804429602543fb7f15e7c726428fa6570737a36d
+--! Previous: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
+--! Hash: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:804429602543fb7f15e7c726428fa6570737a36d
---! Hash: sha1:c2cac8d4f90c7adfb2d16452c56862d5d522563d
+--! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
+--! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

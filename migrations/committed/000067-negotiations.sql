@@ -1,5 +1,5 @@
---! Previous: sha1:c2cac8d4f90c7adfb2d16452c56862d5d522563d
---! Hash: sha1:530657460c2325f4565fadd4ba0d6bbb1b1ef34c
+--! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:530657460c2325f4565fadd4ba0d6bbb1b1ef34c
---! Hash: sha1:c5636b02e380c91c8f144b02340a37f22c899eca
+--! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:c5636b02e380c91c8f144b02340a37f22c899eca
---! Hash: sha1:92343d4c6ccdc991547f603188893c20d8e204fb
+--! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

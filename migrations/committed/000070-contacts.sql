@@ -1,5 +1,5 @@
---! Previous: sha1:92343d4c6ccdc991547f603188893c20d8e204fb
---! Hash: sha1:a78e82774c6ca205f0f1b4bcbcadbdaa284a089f
+--! Previous: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
+--! Hash: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

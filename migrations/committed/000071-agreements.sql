@@ -1,5 +1,5 @@
---! Previous: sha1:a78e82774c6ca205f0f1b4bcbcadbdaa284a089f
---! Hash: sha1:9bcc54f80d589869b756c90c4fd08c771f5aea0a
+--! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

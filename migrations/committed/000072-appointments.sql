@@ -1,5 +1,5 @@
---! Previous: sha1:9bcc54f80d589869b756c90c4fd08c771f5aea0a
---! Hash: sha1:763e8e10c0346fd4a8f7b20c03f0290f977e1dd3
+--! Previous: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
+--! Hash: sha1:7338425f7809c262ace12f8374a8833849765f4f
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

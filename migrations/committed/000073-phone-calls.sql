@@ -1,5 +1,5 @@
---! Previous: sha1:763e8e10c0346fd4a8f7b20c03f0290f977e1dd3
---! Hash: sha1:18055a4a096825e73a6e8592c4fc5b5ae8603cdc
+--! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:18055a4a096825e73a6e8592c4fc5b5ae8603cdc
---! Hash: sha1:149e7cefa928dd17a7c31bd5dafbb040f4fd309c
+--! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:149e7cefa928dd17a7c31bd5dafbb040f4fd309c
---! Hash: sha1:dcb5fa72a86ff61d72cbcf944025a267a98ac1f6
+--! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:dcb5fa72a86ff61d72cbcf944025a267a98ac1f6
---! Hash: sha1:9abc57886f1024b6507bbf43a481626394a65949
+--! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:9abc57886f1024b6507bbf43a481626394a65949
---! Hash: sha1:364f38878742761f9b843b9851fa4203c72a3b33
+--! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

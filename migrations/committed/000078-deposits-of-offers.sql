@@ -1,5 +1,5 @@
---! Previous: sha1:364f38878742761f9b843b9851fa4203c72a3b33
---! Hash: sha1:a29d8b9e8c91d71e3d142afba953cf6a2a1ba76b
+--! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

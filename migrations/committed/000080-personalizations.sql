@@ -1,5 +1,5 @@
---! Previous: sha1:a29d8b9e8c91d71e3d142afba953cf6a2a1ba76b
---! Hash: sha1:329bbc914f75aedb0668e1738ba4facc01eb2f4d
+--! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

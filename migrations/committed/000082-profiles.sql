@@ -1,5 +1,5 @@
---! Previous: sha1:329bbc914f75aedb0668e1738ba4facc01eb2f4d
---! Hash: sha1:fc75c65c9177ec60e57bfb307091e88f84065f77
+--! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

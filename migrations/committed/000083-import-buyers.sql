@@ -1,5 +1,5 @@
---! Previous: sha1:fc75c65c9177ec60e57bfb307091e88f84065f77
---! Hash: sha1:2098a82ffb190f8f3b161b80cbf2b2897b2104fa
+--! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
