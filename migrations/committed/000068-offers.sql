@@ -1,5 +1,5 @@
 --! Previous: sha1:530657460c2325f4565fadd4ba0d6bbb1b1ef34c
---! Hash: sha1:c5636b02e380c91c8f144b02340a37f22c899eca
+--! Hash: sha1:5d6ec047c33dbf40ae3e39b0e68c230dc4465b02
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

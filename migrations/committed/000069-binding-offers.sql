@@ -1,5 +1,5 @@
---! Previous: sha1:c5636b02e380c91c8f144b02340a37f22c899eca
---! Hash: sha1:92343d4c6ccdc991547f603188893c20d8e204fb
+--! Previous: sha1:5d6ec047c33dbf40ae3e39b0e68c230dc4465b02
+--! Hash: sha1:3582649a5209405eca59bcda0de255cf4693d4cb
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:92343d4c6ccdc991547f603188893c20d8e204fb
---! Hash: sha1:a78e82774c6ca205f0f1b4bcbcadbdaa284a089f
+--! Previous: sha1:3582649a5209405eca59bcda0de255cf4693d4cb
+--! Hash: sha1:3c734563d1a6c31874bc82d80e8282cfaa132f0b
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:a78e82774c6ca205f0f1b4bcbcadbdaa284a089f
---! Hash: sha1:9bcc54f80d589869b756c90c4fd08c771f5aea0a
+--! Previous: sha1:3c734563d1a6c31874bc82d80e8282cfaa132f0b
+--! Hash: sha1:e5331a5bf68a9f844ba28e6b9d901ad8069d070a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

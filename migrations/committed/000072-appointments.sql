@@ -1,5 +1,5 @@
---! Previous: sha1:9bcc54f80d589869b756c90c4fd08c771f5aea0a
---! Hash: sha1:763e8e10c0346fd4a8f7b20c03f0290f977e1dd3
+--! Previous: sha1:e5331a5bf68a9f844ba28e6b9d901ad8069d070a
+--! Hash: sha1:d0f7f85f1ccbee4a97fd064d2a11ff4c8bf77663
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:763e8e10c0346fd4a8f7b20c03f0290f977e1dd3
---! Hash: sha1:18055a4a096825e73a6e8592c4fc5b5ae8603cdc
+--! Previous: sha1:d0f7f85f1ccbee4a97fd064d2a11ff4c8bf77663
+--! Hash: sha1:b2d07cb048f3f87ce071875d8cfa149318a5fddb
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:18055a4a096825e73a6e8592c4fc5b5ae8603cdc
---! Hash: sha1:149e7cefa928dd17a7c31bd5dafbb040f4fd309c
+--! Previous: sha1:b2d07cb048f3f87ce071875d8cfa149318a5fddb
+--! Hash: sha1:93dd41e6edd153f8a5f3886d140547bc3a98b73a
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

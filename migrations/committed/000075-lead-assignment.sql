@@ -1,5 +1,5 @@
---! Previous: sha1:149e7cefa928dd17a7c31bd5dafbb040f4fd309c
---! Hash: sha1:dcb5fa72a86ff61d72cbcf944025a267a98ac1f6
+--! Previous: sha1:93dd41e6edd153f8a5f3886d140547bc3a98b73a
+--! Hash: sha1:8db02e293b0db7ae71b2dd7fa3d4003226c75fd3
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

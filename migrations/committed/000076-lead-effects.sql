@@ -1,5 +1,5 @@
---! Previous: sha1:dcb5fa72a86ff61d72cbcf944025a267a98ac1f6
---! Hash: sha1:9abc57886f1024b6507bbf43a481626394a65949
+--! Previous: sha1:8db02e293b0db7ae71b2dd7fa3d4003226c75fd3
+--! Hash: sha1:b582b99245420f6a4ef514a7f9358ba55bc6a14b
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

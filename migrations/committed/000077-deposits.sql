@@ -1,5 +1,5 @@
---! Previous: sha1:9abc57886f1024b6507bbf43a481626394a65949
---! Hash: sha1:364f38878742761f9b843b9851fa4203c72a3b33
+--! Previous: sha1:b582b99245420f6a4ef514a7f9358ba55bc6a14b
+--! Hash: sha1:6261851de7f0717addfab319c7d777348e84c10d
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:364f38878742761f9b843b9851fa4203c72a3b33
---! Hash: sha1:a29d8b9e8c91d71e3d142afba953cf6a2a1ba76b
+--! Previous: sha1:6261851de7f0717addfab319c7d777348e84c10d
+--! Hash: sha1:09e3fb35d3bf28b708780171c385628511ca2630
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

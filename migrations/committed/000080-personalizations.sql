@@ -1,5 +1,5 @@
---! Previous: sha1:a29d8b9e8c91d71e3d142afba953cf6a2a1ba76b
---! Hash: sha1:329bbc914f75aedb0668e1738ba4facc01eb2f4d
+--! Previous: sha1:09e3fb35d3bf28b708780171c385628511ca2630
+--! Hash: sha1:5a7bf9ba00d80126b2b92ed52d96f45ecd9f8ddf
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

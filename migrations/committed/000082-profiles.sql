@@ -1,5 +1,5 @@
---! Previous: sha1:329bbc914f75aedb0668e1738ba4facc01eb2f4d
---! Hash: sha1:fc75c65c9177ec60e57bfb307091e88f84065f77
+--! Previous: sha1:5a7bf9ba00d80126b2b92ed52d96f45ecd9f8ddf
+--! Hash: sha1:37cf9b5c9de8b02c03bdd5a04bcbf8820d296764
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

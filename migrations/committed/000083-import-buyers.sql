@@ -1,5 +1,5 @@
---! Previous: sha1:fc75c65c9177ec60e57bfb307091e88f84065f77
---! Hash: sha1:2098a82ffb190f8f3b161b80cbf2b2897b2104fa
+--! Previous: sha1:37cf9b5c9de8b02c03bdd5a04bcbf8820d296764
+--! Hash: sha1:202af415064d8921198a61ee5daa81528b344468
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
