@@ -1,5 +1,5 @@
---! Previous: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
---! Hash: sha1:21da167604bcea1bf6d50781495164ff83f66acb
+--! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
+--! Hash: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

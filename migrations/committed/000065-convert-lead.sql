@@ -1,5 +1,5 @@
---! Previous: sha1:21da167604bcea1bf6d50781495164ff83f66acb
---! Hash: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
+--! Previous: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
+--! Hash: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
---! Hash: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
+--! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
+--! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase
@@ -282,10 +282,13 @@ begin
   if purchases <> '{}' or reservations <> '{}' then
     return query
       select b.assignee_id from app_public.buyers b where b.id = any (purchases) and b.assignee_id is not null
-      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null;
+      union select r.assignee_id from app_public.reservations r where r.id = any (reservations) and r.assignee_id is not null
+      union select a.host_id from app_public.appointments a where a.buyer_id = any (purchases) and a.host_id is not null and a.deleted_at is null
+      union select a.host_id from app_public.appointments a
+        where a.lead_id = any (array(select app_hidden.viewer_purchase_leads())) and a.host_id is not null and a.deleted_at is null;
   end if;
 end $$;
-comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations.';
+comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations: to whom they are assigned, and the hosts of appointments.';
 
 alter policy portfolio_and_public on app_public.projects
   using (deleted_at is null and (

@@ -1,5 +1,5 @@
---! Previous: sha1:9dc8d4b473e09e80f4196a91c3a03479880537a3
---! Hash: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
+--! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:5a848e3b9440ef0506affd232e32742686c95d0c
---! Hash: sha1:990a497198f257540bb6d17638d09f042e0bb288
+--! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

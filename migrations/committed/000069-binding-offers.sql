@@ -1,5 +1,5 @@
---! Previous: sha1:990a497198f257540bb6d17638d09f042e0bb288
---! Hash: sha1:4f0488e19b99f42dd11b0d7a10dd77da5fb1eb47
+--! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

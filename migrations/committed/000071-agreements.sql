@@ -1,5 +1,5 @@
---! Previous: sha1:5964a6c67614095edc6b47ebcc142b8ac7929491
---! Hash: sha1:641136123c8fa1801983581bab9785054bff48a1
+--! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:901b50313bdba8d00babf8bc92ebdf09e14f2acd
---! Hash: sha1:14f953e3a86330eba299c85d42267c82b96641b2
+--! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:14f953e3a86330eba299c85d42267c82b96641b2
---! Hash: sha1:01a1746bbed3ff3a255fa1cfa88db41cc3f64e78
+--! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

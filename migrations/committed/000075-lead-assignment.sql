@@ -1,5 +1,5 @@
---! Previous: sha1:01a1746bbed3ff3a255fa1cfa88db41cc3f64e78
---! Hash: sha1:1129115ca9ee0c800c10b9aa4dc4a4bca4236763
+--! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:1129115ca9ee0c800c10b9aa4dc4a4bca4236763
---! Hash: sha1:af350126caa0a1b01a8a38f4c9cc2a1faf20fa17
+--! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:af350126caa0a1b01a8a38f4c9cc2a1faf20fa17
---! Hash: sha1:c6549acc29ee82d69e11563836d9f50e775047e8
+--! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -320,6 +320,16 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
   execute function app_private.tg_buyers__deposit_dates();
 
 --------------------------------------------------------------------------------------------------------
+
+create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
+  where (d.lead_id = $1 or d.buyer_id = $2) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
+$$;
+grant execute on function app_private.paid_deposits to plat_user, plat_anonymous;
+comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
+create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
+language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
 
 create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
 language sql stable as $$ select case when d.notes is not null and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;

@@ -1,5 +1,5 @@
---! Previous: sha1:c6549acc29ee82d69e11563836d9f50e775047e8
---! Hash: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
+--! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:6565bdbb96b53a486bcf6297981d554b85d111f5
---! Hash: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
+--! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:57667446f386e805ef3d8013896f3bc06e2cf803
---! Hash: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
+--! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:19bc90beeefa38b9eaa1f44fd28a53c601890138
---! Hash: sha1:548b2682364e9e80bf91ecf06b7ec5284443e051
+--! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it

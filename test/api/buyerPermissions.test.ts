@@ -227,6 +227,18 @@ beforeAll(async () => {
     await owen.get(`query ($id: ID!) { lead(id: $id) { agent { id } } }`, { id: known.lead })
   ).lead.agent.id;
   known.hidden = await create("uploadReservationDocument", { reservationId: known.reservation, file });
+  known.negotiation = await create("createNegotiation", {
+    unitId: known.unit,
+    leadId: known.lead,
+    floorPrice: 1,
+    notes: "Secret.",
+  });
+  known.offer = await create("createOffer", {
+    negotiationId: known.negotiation,
+    side: "BUYER",
+    price: 395_000,
+  });
+  known.response = await create("createOfferResponse", { offerId: known.offer, action: "ACCEPT" });
   known.own = await create("convertLead", { leadId: known.lead });
   await owen.get(
     `mutation ($id: ID!) { updateBuyer(input: { id: $id, dob: "1980-01-02", metadata: { a: 1 } }) { id } }`,
@@ -242,6 +254,37 @@ beforeAll(async () => {
   );
   known.maxs = await create("createBuyer", { projectId: quiet.id, price: 4, assigneeId: max.id });
   known.foreign = await create("createBuyer", { projectId: peak.id, price: 5 }, olga);
+  /** Everything that hangs on a lead or purchase; gives the ids of what a buyer sees of the own one. */
+  const children = async (of: Record<string, unknown>) => {
+    await create("createContact", { ...of, name: "Carl Contact", role: "SPOUSE" });
+    await create("createPhoneCall", { ...of, direction: "OUTBOUND" });
+    await create("createLeadNote", { ...of, text: "Haggles." });
+    await create("createTask", { ...of, title: "Call" });
+    await create("createAgreement", { ...of, title: "Draft", type: "PURCHASE" });
+    const agreement = await create("createAgreement", {
+      ...of,
+      title: "Contract",
+      type: "PURCHASE",
+      status: "SENT",
+    });
+    const soon = Date.now() + ++serial * 86_400_000;
+    const appointment = await create("createAppointment", {
+      ...of,
+      type: "SALES_MEETING",
+      hostId: max.id,
+      startsAt: new Date(soon).toISOString(),
+      endsAt: new Date(soon + 3_600_000).toISOString(),
+    });
+    const deposit = await create("createDeposit", { ...of, title: "First", amount: 100 });
+    return { agreement, appointment, deposit };
+  };
+  known.children = [await children({ buyerId: known.own })];
+  await children({ buyerId: known.others });
+  await children({ buyerId: known.sams });
+  known.personalization = await create("createPersonalization", { unitId: known.unit, buyerId: known.own });
+  await create("createPersonalization", { unitId: known.free });
+  const otherNegotiation = await create("createNegotiation", { unitId: known.free, leadId: await lead() });
+  await create("createOffer", { negotiationId: otherNegotiation, side: "BUYER", price: 1 });
   await accept(known.own, bea);
   await accept(known.others, ben);
   // The invitations wrote events of their own; those of the purchase itself are counted.
@@ -431,7 +474,8 @@ describe("who may do what with purchases", () => {
           for (const record of Object.values<any>(answer.data))
             if (record) (seen[ids.get(record.id)!] ??= []).push(record.id);
         }
-      for (const list of Object.values(seen)) list.sort();
+      // Offers have two finders.
+      for (const [table, list] of Object.entries(seen)) seen[table] = [...new Set(list)].toSorted();
       const own = await world.owner.query(
         "select id from app_public.events where organization_id is null and actor_id = $1 or subject_id = $1 order by 1",
         [bea.id],
@@ -442,6 +486,13 @@ describe("who may do what with purchases", () => {
       );
       expect(seen).toEqual({
         agents: [known.agent],
+        agreements: known.children.map((c: any) => c.agreement).sort(),
+        appointments: known.children.map((c: any) => c.appointment).sort(),
+        deposits: known.children.map((c: any) => c.deposit).sort(),
+        negotiations: [known.negotiation],
+        offers: [known.offer],
+        offer_responses: [known.response],
+        personalizations: [known.personalization],
         buyers: [known.own],
         // Those of the account.
         events: own.rows.map((row) => row.id).filter((id) => ids.has(id)),
@@ -456,7 +507,8 @@ describe("who may do what with purchases", () => {
         sales_offices: offices.rows.map((row) => row.id),
         unit_images: [known.image],
         units: [known.unit],
-        users: [bea.id, world.ada.id].sort(),
+        // Who it is assigned to, and who hosts the appointment.
+        users: [bea.id, world.ada.id, world.max.id].sort(),
       });
     }, 120_000);
 
@@ -484,6 +536,10 @@ describe("who may do what with purchases", () => {
         (await bea.get("{ events { subjectType } }")).events.every((e: any) => e.subjectType === "user"),
       ).toBe(true);
       expect(others).toEqual({
+        appointments: 1,
+        appointmentsConnection: 1,
+        offers: 1,
+        offersConnection: 1,
         buyers: 1,
         buyersConnection: 1,
         publicProjects: 1,
@@ -492,13 +548,251 @@ describe("who may do what with purchases", () => {
       });
     });
 
+    test.each([
+      [
+        "lot",
+        () => known.lot,
+        [
+          "currency",
+          "id",
+          "insertedAt",
+          "multiUnit",
+          "number",
+          "organizationId",
+          "project",
+          "projectId",
+          "status",
+          "statusChangedAt",
+          "title",
+          "units",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "floorPlan",
+        () => known.plan,
+        [
+          "availableCount",
+          "homeType",
+          "id",
+          "insertedAt",
+          "organizationId",
+          "project",
+          "projectId",
+          "sequence",
+          "status",
+          "title",
+          "units",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "reservation",
+        () => known.reservation,
+        [
+          "acceptedTerms",
+          "acceptedTermsAt",
+          "assignee",
+          "assigneeId",
+          "currency",
+          "documents",
+          "expiration",
+          "extendedCount",
+          "id",
+          "insertedAt",
+          "leadId",
+          "listPriceSnapshot",
+          "negotiation",
+          "number",
+          "organizationId",
+          "price",
+          "project",
+          "projectId",
+          "purchase",
+          "purchaseId",
+          "status",
+          "statusChangedAt",
+          "totalContractPrice",
+          "unit",
+          "unitId",
+          "updatedAt",
+          "userId",
+          "version",
+        ],
+      ],
+      [
+        "negotiation",
+        () => known.negotiation,
+        [
+          "acceptedOffer",
+          "buyer",
+          "buyerId",
+          "closedAt",
+          "currency",
+          "id",
+          "insertedAt",
+          "leadId",
+          "listPrice",
+          "offerExpirationHours",
+          "offers",
+          "openedAt",
+          "organizationId",
+          "project",
+          "projectId",
+          "reservation",
+          "reservationId",
+          "round",
+          "status",
+          "statusChangedAt",
+          "unit",
+          "unitId",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "offer",
+        () => known.offer,
+        [
+          "createdById",
+          "currency",
+          "expiresAt",
+          "id",
+          "insertedAt",
+          "kind",
+          "legalName",
+          "manual",
+          "negotiation",
+          "negotiationId",
+          "organizationId",
+          "price",
+          "project",
+          "projectId",
+          "response",
+          "round",
+          "sequence",
+          "side",
+          "status",
+          "statusChangedAt",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "deposit",
+        () => known.children[0].deposit,
+        [
+          "allowedTransitions",
+          "amount",
+          "amountDue",
+          "amountPaid",
+          "buyer",
+          "buyerId",
+          "currency",
+          "heldBy",
+          "id",
+          "insertedAt",
+          "isOverdue",
+          "offer",
+          "offerId",
+          "organizationId",
+          "project",
+          "projectId",
+          "sequence",
+          "status",
+          "statusChangedAt",
+          "title",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "agreement",
+        () => known.children[0].agreement,
+        [
+          "allowedTransitions",
+          "buyer",
+          "buyerId",
+          "id",
+          "insertedAt",
+          "organizationId",
+          "project",
+          "projectId",
+          "sentAt",
+          "status",
+          "statusChangedAt",
+          "title",
+          "type",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "appointment",
+        () => known.children[0].appointment,
+        [
+          "allowedTransitions",
+          "buyer",
+          "buyerId",
+          "endsAt",
+          "host",
+          "hostId",
+          "id",
+          "insertedAt",
+          "organizationId",
+          "project",
+          "projectId",
+          "salesOffice",
+          "startsAt",
+          "status",
+          "statusChangedAt",
+          "timeZone",
+          "type",
+          "updatedAt",
+          "version",
+        ],
+      ],
+      [
+        "personalization",
+        () => known.personalization,
+        [
+          "allowedTransitions",
+          "buyer",
+          "buyerId",
+          "creditsTotal",
+          "currency",
+          "discountsTotal",
+          "id",
+          "insertedAt",
+          "organizationId",
+          "project",
+          "projectId",
+          "selectionsTotal",
+          "status",
+          "statusChangedAt",
+          "total",
+          "unit",
+          "unitId",
+          "updatedAt",
+          "version",
+        ],
+      ],
+    ] as [string, () => string, string[]][])("the fields of the own %s", async (finder, id, fields) => {
+      expect(await shown(bea, finder, id())).toEqual(fields);
+    });
     test("the fields of the own purchase", async () => {
       expect(await shown(bea, "buyer", known.own!)).toEqual([
+        "acceptedOffer",
         "agent",
         "agentId",
+        "agreements",
+        "appointments",
         "assignee",
         "assigneeId",
         "currency",
+        "deposits",
         "documents",
         "email",
         "firstName",
@@ -508,9 +802,12 @@ describe("who may do what with purchases", () => {
         "invitedAt",
         "lastName",
         "leadId",
+        "negotiations",
         "netPurchasePrice",
         "netPurchasePriceBalance",
         "organizationId",
+        "personalization",
+        "personalizations",
         "price",
         "project",
         "projectId",
