@@ -1,5 +1,5 @@
---! Previous: sha1:3b9325a0aedef4166e3be57b7cc71654c5e2b1dc
---! Hash: sha1:b87423dbcb4a315a95587ff6280be42fcc3fd072
+--! Previous: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
+--! Hash: sha1:b59f02ed925c5e26511468904b09dfd87f1858c2
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

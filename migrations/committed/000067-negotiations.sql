@@ -1,5 +1,5 @@
---! Previous: sha1:b87423dbcb4a315a95587ff6280be42fcc3fd072
---! Hash: sha1:c76c019a8fcbcf5831f3e719f820bc25f6264ee7
+--! Previous: sha1:b59f02ed925c5e26511468904b09dfd87f1858c2
+--! Hash: sha1:444df6b9ead376f72cdab39db9622e1b4130230c
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

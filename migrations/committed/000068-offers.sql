@@ -1,5 +1,5 @@
---! Previous: sha1:c76c019a8fcbcf5831f3e719f820bc25f6264ee7
---! Hash: sha1:417d2f108fa94c23a44df7e62fd2982c6537ca4e
+--! Previous: sha1:444df6b9ead376f72cdab39db9622e1b4130230c
+--! Hash: sha1:c1085bdf965d30971745b030d112978624ccb059
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:417d2f108fa94c23a44df7e62fd2982c6537ca4e
---! Hash: sha1:1df3db04d77b2f169af32b9bbc12a42c67b4d053
+--! Previous: sha1:c1085bdf965d30971745b030d112978624ccb059
+--! Hash: sha1:04d6e5770d2ceac45c2da72e62e09c7fade43cd4
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:1df3db04d77b2f169af32b9bbc12a42c67b4d053
---! Hash: sha1:35577510680e4f5681ca401d4dfd4359e8977c53
+--! Previous: sha1:04d6e5770d2ceac45c2da72e62e09c7fade43cd4
+--! Hash: sha1:2b14a548127f6d3e9dec7dff933f0f7fe1bbac65
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:35577510680e4f5681ca401d4dfd4359e8977c53
---! Hash: sha1:43d11a47d7d3b96d9c3a3f4628e9013bffa9aeb0
+--! Previous: sha1:2b14a548127f6d3e9dec7dff933f0f7fe1bbac65
+--! Hash: sha1:216dfcccda41e3fe7886d6a4c19d02cc59186604
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:43d11a47d7d3b96d9c3a3f4628e9013bffa9aeb0
---! Hash: sha1:3dac6da307046f302257b5d73e5052ae1646cd3a
+--! Previous: sha1:216dfcccda41e3fe7886d6a4c19d02cc59186604
+--! Hash: sha1:fcedec524011f5cee6f2c3012731c61e3df07e5f
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

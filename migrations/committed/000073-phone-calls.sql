@@ -1,5 +1,5 @@
---! Previous: sha1:3dac6da307046f302257b5d73e5052ae1646cd3a
---! Hash: sha1:684a6d4394a7b5456224908465ee91b1fc00f741
+--! Previous: sha1:fcedec524011f5cee6f2c3012731c61e3df07e5f
+--! Hash: sha1:280e875b608a891c695051f1a871446d09ffb60a
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

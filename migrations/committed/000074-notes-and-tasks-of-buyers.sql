@@ -1,5 +1,5 @@
---! Previous: sha1:684a6d4394a7b5456224908465ee91b1fc00f741
---! Hash: sha1:6ca33d81fe350cad0b17df17b5a090cf62bbd75f
+--! Previous: sha1:280e875b608a891c695051f1a871446d09ffb60a
+--! Hash: sha1:6c68f03a01ad0e764ca75e087ed51b36c5474125
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

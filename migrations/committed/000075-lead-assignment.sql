@@ -1,5 +1,5 @@
---! Previous: sha1:6ca33d81fe350cad0b17df17b5a090cf62bbd75f
---! Hash: sha1:5d42d6435a626ef4d6b639641da9e127684bb5fd
+--! Previous: sha1:6c68f03a01ad0e764ca75e087ed51b36c5474125
+--! Hash: sha1:3ad1d076e31bddcda75e52139c4f325b0217b516
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

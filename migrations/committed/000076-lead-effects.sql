@@ -1,5 +1,5 @@
---! Previous: sha1:5d42d6435a626ef4d6b639641da9e127684bb5fd
---! Hash: sha1:7d4e5c29d4199be53ded7d7ff0db0ccf0c224be3
+--! Previous: sha1:3ad1d076e31bddcda75e52139c4f325b0217b516
+--! Hash: sha1:3d7ddee800fb849cedab862c1924bc9833867eed
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:7d4e5c29d4199be53ded7d7ff0db0ccf0c224be3
---! Hash: sha1:941a3334532fe1fc4731cfc79caa952bdefeda21
+--! Previous: sha1:3d7ddee800fb849cedab862c1924bc9833867eed
+--! Hash: sha1:e46c9ad956b7aa61ab11febb699be3644664e159
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

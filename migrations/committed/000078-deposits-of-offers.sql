@@ -1,5 +1,5 @@
---! Previous: sha1:941a3334532fe1fc4731cfc79caa952bdefeda21
---! Hash: sha1:2cae39f3df38c1e59f70cb4c9e9c605d582545f0
+--! Previous: sha1:e46c9ad956b7aa61ab11febb699be3644664e159
+--! Hash: sha1:7262b753d8e0432ddcff2333231c4a9f088c6acd
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

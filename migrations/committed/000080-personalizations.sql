@@ -1,5 +1,5 @@
---! Previous: sha1:2cae39f3df38c1e59f70cb4c9e9c605d582545f0
---! Hash: sha1:5df20999a6b4312cbe043be4a48bd16c49c7a2b2
+--! Previous: sha1:7262b753d8e0432ddcff2333231c4a9f088c6acd
+--! Hash: sha1:c46a361b859194c66a4884a06ad164c234973df3
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

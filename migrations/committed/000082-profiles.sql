@@ -1,5 +1,5 @@
---! Previous: sha1:5df20999a6b4312cbe043be4a48bd16c49c7a2b2
---! Hash: sha1:107591941e83ce84fea856f4a5a6b17a2031b52b
+--! Previous: sha1:c46a361b859194c66a4884a06ad164c234973df3
+--! Hash: sha1:ef1ab3c7c515fb35a01625a125e663260278269d
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:bc2206a326ecb704dc533fdacaefac3739b04675
---! Hash: sha1:a1588bfe11ab34d9223ddf58c841187bbb55082b
+--! Previous: sha1:ef1ab3c7c515fb35a01625a125e663260278269d
+--! Hash: sha1:144afd2de9f85eecaf4a7c7c2867fe88c7627981
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
