@@ -1,5 +1,5 @@
---! Previous: sha1:11567721e4c65ebbf0b350eefaed04b5a1f0b42c
---! Hash: sha1:b59f02ed925c5e26511468904b09dfd87f1858c2
+--! Previous: sha1:004ddd7304a8ea709bd4a672c45a4d60ea94022e
+--! Hash: sha1:ca7af06b3c2516a79a1ada0c54f3187b9154a464
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:b59f02ed925c5e26511468904b09dfd87f1858c2
---! Hash: sha1:444df6b9ead376f72cdab39db9622e1b4130230c
+--! Previous: sha1:ca7af06b3c2516a79a1ada0c54f3187b9154a464
+--! Hash: sha1:f53af661e6c42057436f6458de60fb8bd2ec9129
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:444df6b9ead376f72cdab39db9622e1b4130230c
---! Hash: sha1:c1085bdf965d30971745b030d112978624ccb059
+--! Previous: sha1:f53af661e6c42057436f6458de60fb8bd2ec9129
+--! Hash: sha1:00aa439a132e6ab7e9456a5302e835d67229cd92
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

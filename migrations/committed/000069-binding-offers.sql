@@ -1,5 +1,5 @@
---! Previous: sha1:c1085bdf965d30971745b030d112978624ccb059
---! Hash: sha1:04d6e5770d2ceac45c2da72e62e09c7fade43cd4
+--! Previous: sha1:00aa439a132e6ab7e9456a5302e835d67229cd92
+--! Hash: sha1:02c5739b4dee0bbc47c0385030b9f841229d5c7d
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

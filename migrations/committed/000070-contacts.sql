@@ -1,5 +1,5 @@
---! Previous: sha1:04d6e5770d2ceac45c2da72e62e09c7fade43cd4
---! Hash: sha1:2b14a548127f6d3e9dec7dff933f0f7fe1bbac65
+--! Previous: sha1:02c5739b4dee0bbc47c0385030b9f841229d5c7d
+--! Hash: sha1:ed93ced9b5106e97ff02e025842ead4650d8905f
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

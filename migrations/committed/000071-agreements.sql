@@ -1,5 +1,5 @@
---! Previous: sha1:2b14a548127f6d3e9dec7dff933f0f7fe1bbac65
---! Hash: sha1:216dfcccda41e3fe7886d6a4c19d02cc59186604
+--! Previous: sha1:ed93ced9b5106e97ff02e025842ead4650d8905f
+--! Hash: sha1:7ff73a67349be3037c0fcca478c2f50d4bb943bb
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:216dfcccda41e3fe7886d6a4c19d02cc59186604
---! Hash: sha1:fcedec524011f5cee6f2c3012731c61e3df07e5f
+--! Previous: sha1:7ff73a67349be3037c0fcca478c2f50d4bb943bb
+--! Hash: sha1:a980e7007fffcd86250e2058b6fff855989fc8aa
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:fcedec524011f5cee6f2c3012731c61e3df07e5f
---! Hash: sha1:280e875b608a891c695051f1a871446d09ffb60a
+--! Previous: sha1:a980e7007fffcd86250e2058b6fff855989fc8aa
+--! Hash: sha1:cfa2ff4c7ca9dff24489979911a26bec4bf2637b
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:280e875b608a891c695051f1a871446d09ffb60a
---! Hash: sha1:6c68f03a01ad0e764ca75e087ed51b36c5474125
+--! Previous: sha1:cfa2ff4c7ca9dff24489979911a26bec4bf2637b
+--! Hash: sha1:7729e70e1b2fe2c70f01bb115a3e829511e0eb86
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

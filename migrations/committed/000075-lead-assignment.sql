@@ -1,5 +1,5 @@
---! Previous: sha1:6c68f03a01ad0e764ca75e087ed51b36c5474125
---! Hash: sha1:3ad1d076e31bddcda75e52139c4f325b0217b516
+--! Previous: sha1:7729e70e1b2fe2c70f01bb115a3e829511e0eb86
+--! Hash: sha1:e07096c38352d935f316b1e2359f449d64b4af44
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

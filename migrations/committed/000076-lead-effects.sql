@@ -1,5 +1,5 @@
---! Previous: sha1:3ad1d076e31bddcda75e52139c4f325b0217b516
---! Hash: sha1:3d7ddee800fb849cedab862c1924bc9833867eed
+--! Previous: sha1:e07096c38352d935f316b1e2359f449d64b4af44
+--! Hash: sha1:ae30e0ad355147a5ffb3e6a2769a963609cbf3ea
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

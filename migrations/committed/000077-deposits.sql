@@ -1,5 +1,5 @@
---! Previous: sha1:3d7ddee800fb849cedab862c1924bc9833867eed
---! Hash: sha1:e46c9ad956b7aa61ab11febb699be3644664e159
+--! Previous: sha1:ae30e0ad355147a5ffb3e6a2769a963609cbf3ea
+--! Hash: sha1:637e7356e1faeb68e2243af8c6cc20b02aabfae3
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:e46c9ad956b7aa61ab11febb699be3644664e159
---! Hash: sha1:7262b753d8e0432ddcff2333231c4a9f088c6acd
+--! Previous: sha1:637e7356e1faeb68e2243af8c6cc20b02aabfae3
+--! Hash: sha1:c3a011f3c234d47de197aa7c083be1df7b079ad7
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

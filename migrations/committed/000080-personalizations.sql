@@ -1,5 +1,5 @@
---! Previous: sha1:7262b753d8e0432ddcff2333231c4a9f088c6acd
---! Hash: sha1:c46a361b859194c66a4884a06ad164c234973df3
+--! Previous: sha1:c3a011f3c234d47de197aa7c083be1df7b079ad7
+--! Hash: sha1:d9c6ebc1a6f3ff5268c270c49f551bdf36c5ddb5
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:c46a361b859194c66a4884a06ad164c234973df3
---! Hash: sha1:ef1ab3c7c515fb35a01625a125e663260278269d
+--! Previous: sha1:d9c6ebc1a6f3ff5268c270c49f551bdf36c5ddb5
+--! Hash: sha1:aa4170365ded96ad746359de015ac3387c76317c
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

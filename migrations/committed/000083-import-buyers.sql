@@ -1,5 +1,5 @@
---! Previous: sha1:ef1ab3c7c515fb35a01625a125e663260278269d
---! Hash: sha1:144afd2de9f85eecaf4a7c7c2867fe88c7627981
+--! Previous: sha1:aa4170365ded96ad746359de015ac3387c76317c
+--! Hash: sha1:c4277b876678c910c249ce4f3e00da9af9d98228
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
