@@ -91,9 +91,9 @@ async function imports(database: BenchDatabase): Promise<void> {
     await database.owner.query(
       `create unlogged table bare (${columns.map((name) => `"${name}" text`).join(", ")})`,
     );
-    await report("COPY into a bare table", rows, () =>
-      database.owner.query(`copy bare from '${path}' with (format csv, header)`).then(() => {}),
-    );
+    await report("COPY into a bare table", rows, async () => {
+      await database.owner.query(`copy bare from '${path}' with (format csv, header)`);
+    });
     const createUnit = `mutation ($input: CreateUnitInput!) { createUnit(input: $input) { id } }`;
     await report("createUnit one by one", 1000, async () => {
       for (let i = 0; i < 1000; i += 1)

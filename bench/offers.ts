@@ -2,7 +2,8 @@
  * Offers at size. In one database: portfolios of 1,000 and of 1,000,000 offers and those of 20 other organizations, each seen
  * by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by an affiliated SELLER, over HTTPS.
  *
- * Claim: each costs at 1,000,000 offers no more than 1.5 × what it costs at 1,000.
+ * Claim: the lists across the portfolio cost at 1,000,000 offers no more than 1.5 × what they cost at 1,000. NOTE: the list of
+ * one project reads, for a SELLER, all offers of the project, of which few are theirs.
  * BENCH_OFFERS sets the size of the largest portfolio.
  */
 import { onStatement } from "../src/database/statementEvents.ts";

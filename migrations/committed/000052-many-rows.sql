@@ -1,5 +1,5 @@
---! Previous: sha1:ac62a99d9e493860d8ad1e87dc3c0e041b3bada5
---! Hash: sha1:eb4c9e6ed7018ce4598b3cb0a0924038ec83b7a2
+--! Previous: sha1:6fff33c4ede0e7e97a05de6c77770f034b45c342
+--! Hash: sha1:b217bb5a830bcd94aae796551d214495fd51b87f
 --! Message: many-rows
 
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of triggers

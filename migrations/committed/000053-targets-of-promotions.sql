@@ -1,5 +1,5 @@
---! Previous: sha1:eb4c9e6ed7018ce4598b3cb0a0924038ec83b7a2
---! Hash: sha1:acea95e8c15c4107425252419904440ee231c999
+--! Previous: sha1:b217bb5a830bcd94aae796551d214495fd51b87f
+--! Hash: sha1:f06187b2b18902b84c3b4ccb42156552ef22a8aa
 --! Message: targets-of-promotions
 
 -- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a project.

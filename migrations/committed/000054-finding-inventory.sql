@@ -1,5 +1,5 @@
---! Previous: sha1:acea95e8c15c4107425252419904440ee231c999
---! Hash: sha1:38c74764e4a86c4338de5a5e0c2c1bde7e39bc93
+--! Previous: sha1:f06187b2b18902b84c3b4ccb42156552ef22a8aa
+--! Hash: sha1:bd98f01d030fb6b43536d5a7df9ee5bafe9df110
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

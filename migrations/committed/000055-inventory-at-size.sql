@@ -1,5 +1,5 @@
---! Previous: sha1:38c74764e4a86c4338de5a5e0c2c1bde7e39bc93
---! Hash: sha1:44cbb58377a270f6aa67333eb2320fa721466641
+--! Previous: sha1:bd98f01d030fb6b43536d5a7df9ee5bafe9df110
+--! Hash: sha1:555ad42c1fb71ed220b4023316fa272cf9478ad5
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

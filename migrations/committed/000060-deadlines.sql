@@ -1,5 +1,5 @@
---! Previous: sha1:44cbb58377a270f6aa67333eb2320fa721466641
---! Hash: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
+--! Previous: sha1:555ad42c1fb71ed220b4023316fa272cf9478ad5
+--! Hash: sha1:069cfed9545c636f5be37b486a18188797c77bcd
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

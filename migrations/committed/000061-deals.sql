@@ -1,5 +1,5 @@
---! Previous: sha1:70421cf9a520b510aef6ebd567a6732e61af8d3b
---! Hash: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
+--! Previous: sha1:069cfed9545c636f5be37b486a18188797c77bcd
+--! Hash: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:3889c84ecca3f68e6b68a8d7358cbbf7bbb948bc
---! Hash: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
+--! Previous: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
+--! Hash: sha1:96b5b0b6ad55fec29c1b00d3420b2976b99e1be3
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is
@@ -569,8 +569,21 @@ $$;
 create or replace function app_public.fallout_reasons_usage_count(r app_public.fallout_reasons) returns int
 language sql stable as $$
   select ((select count(*) from app_public.leads l where l.fallout_reason_id = r.id)
-    + (select count(*) from app_public.reservations o where o.fallout_reason_id = r.id))::int
+    + (select count(*) from app_public.reservations o where o.fallout_reason_id = r.id)
+    + (select count(*) from app_public.buyers b where b.fallout_reason_id = r.id))::int
 $$;
+create or replace function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
+language plpgsql stable as $$
+begin
+  -- PERF: asked of leads that are RESERVED only; whoever moved one on by hand reads it in the refusal.
+  if l.status <> 'RESERVED' or not exists (
+    select from app_public.reservations r where r.lead_id = l.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    return app_hidden.transitions_from('lead', to_jsonb(l));
+  end if;
+  return array(
+    select case when t."to" in ('LOST', 'UNQUALIFIED') then row(t."to", false, t.blocked_by || 'reservations'::text)::app_public.transition else t end
+    from unnest(app_hidden.transitions_from('lead', to_jsonb(l))) t order by t."to");
+end $$;
 grant execute on function app_public.reservations_total_contract_price, app_public.reservations_ppsf, app_public.reservations_notes,
   app_public.reservations_metadata, app_public.reservations_allowed_transitions, app_public.units_active_reservation, app_public.users_reservations
   to plat_user, plat_anonymous;

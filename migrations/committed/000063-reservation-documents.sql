@@ -1,5 +1,5 @@
---! Previous: sha1:f40daea0b9fcddfc5e31c3d80f7068c0a86706b9
---! Hash: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
+--! Previous: sha1:96b5b0b6ad55fec29c1b00d3420b2976b99e1be3
+--! Hash: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

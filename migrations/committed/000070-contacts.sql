@@ -21,6 +21,16 @@ $$;
 grant execute on function app_hidden.viewer_assigned_buyers() to plat_user;
 comment on function app_hidden.viewer_assigned_buyers() is 'The purchases that are assigned to the viewer.';
 
+create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id for no key update;
+  perform from app_public.leads l
+    where l.id = coalesce(lock_lead_or_buyer.lead_id, (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
+end $$;
+comment on function app_private.lock_lead_or_buyer(uuid, uuid) is 'Locks a purchase and its lead, before what hangs on them.';
+grant execute on function app_private.lock_lead_or_buyer to plat_user;
+
 create function app_private.tg__deal_child() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -29,8 +39,7 @@ begin
   end if;
   if tg_argv[0] = 'assignee' then
     -- Whoever hands the deal over meanwhile waits, or is waited for: no row is left with the assignee before.
-    perform from app_public.buyers b where b.id = new.buyer_id for no key update;
-    perform from app_public.leads l where l.id = new.lead_id for no key update;
+    perform app_private.lock_lead_or_buyer(new.lead_id, new.buyer_id);
     new.assignee_id := coalesce((select l.assignee_id from app_public.leads l where l.id = new.lead_id),
       (select b.assignee_id from app_public.buyers b where b.id = new.buyer_id));
   end if;

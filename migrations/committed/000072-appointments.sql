@@ -101,11 +101,6 @@ begin
       and (old.host_id, old.starts_at, old.ends_at) is not distinct from (new.host_id, new.starts_at, new.ends_at)) then
     return new;
   end if;
-  if tg_op = 'UPDATE' then
-    -- In the order of locks of a new appointment, which its own row comes before anyway.
-    perform from app_public.buyers b where b.id = new.buyer_id for no key update;
-    perform from app_public.leads l where l.id = new.lead_id for no key update;
-  end if;
   -- One after the other for each host, so that whoever comes second is told which appointment is in the way.
   perform pg_advisory_xact_lock(hashtextextended('plat.host ' || new.host_id, 0));
   select * into other from app_public.appointments a
@@ -135,6 +130,19 @@ begin
   end if;
 end $$;
 comment on function app_hidden.viewer_counterparts() is 'The people who serve the viewer''s own purchases and reservations, or receive them.';
+
+-- Handing a deal over locks the purchase or lead and then its appointments; so does a change of an appointment, which may
+-- change its lead.
+create function app_public.update_appointment(input jsonb) returns app_public.appointments
+language plpgsql volatile as $$
+begin
+  perform app_hidden.require_viewer();
+  -- Of appointments that the viewer sees only.
+  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a where a.id = app_hidden.record_id('appointments', input ->> 'id');
+  return app_hidden.update_record(null::app_public.appointments, input);
+end $$;
+grant execute on function app_public.update_appointment to plat_user, plat_anonymous;
+comment on function app_public.update_appointment is 'Changes an appointment. Members that are left out stay as they are.';
 
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text

@@ -40,16 +40,14 @@ export class ImportedRows extends Preloaded {
     };
     let columns: (string | null)[] | undefined;
     let waiting: CsvRow[] = [];
-    let sending = Promise.resolve();
+    let sending: Promise<unknown> = Promise.resolve();
     /** Sends what waits while the next rows are read. */
     const flush = async (): Promise<void> => {
       await sending;
       if (waiting.length === 0) return;
       const values = [operation, columns!.filter((name) => name !== null), toJson(waiting, columns!)];
       waiting = [];
-      sending = client
-        .query({ text: "select app_hidden.add_import_rows($1, $2, $3)", values })
-        .then(() => {});
+      sending = client.query({ text: "select app_hidden.add_import_rows($1, $2, $3)", values });
       // Whoever waits for it is told.
       sending.catch(() => {});
     };

@@ -256,4 +256,36 @@ describe("a new lead", () => {
     );
     expect(answer.code).toBe("FORBIDDEN");
   });
+
+  test("handed over while appointments and calls are entered and moved leaves none with the member before", async () => {
+    const leadId = await newLead({ assigneeId: world.max.id });
+    const slot = (n: number) => ({
+      startsAt: new Date(Date.UTC(2032, 0, 1, n)).toISOString(),
+      endsAt: new Date(Date.UTC(2032, 0, 1, n + 1)).toISOString(),
+    });
+    const moved = await Promise.all(
+      Array.from({ length: 5 }, (_, n) =>
+        create("createAppointment", { leadId, type: "PHONE", hostId: world.mia.id, ...slot(n) }),
+      ),
+    );
+    const field = (name: string, input: Record<string, unknown>) => {
+      const type = `${name[0]!.toUpperCase()}${name.slice(1)}Input`;
+      return owen.ask(`mutation ($input: ${type}!) { ${name}(input: $input) { id } }`, { input });
+    };
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, n) => [
+        field("updateLead", { id: leadId, assigneeId: [world.max.id, world.mia.id, world.ada.id][n % 3] }),
+        field("createAppointment", { leadId, type: "PHONE", hostId: world.mia.id, ...slot(10 + n) }),
+        field("createPhoneCall", { leadId, direction: "OUTBOUND" }),
+        field("updateAppointment", { id: moved[n % 5]!, ...slot(30 + n) }),
+      ]).flat(),
+    );
+    expect(answers.map((answer) => answer.errors?.[0]?.extensions)).toEqual(answers.map(() => undefined));
+    const { rows } = await world.owner.query(
+      `select count(*)::int as amount from app_public.appointments a join app_public.leads l on l.id = a.lead_id
+       where l.id = $1 and a.assignee_id = l.assignee_id`,
+      [leadId],
+    );
+    expect(rows).toEqual([{ amount: 15 }]);
+  });
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createBuyer } from "../harness/deals.ts";
+import { invite } from "../harness/negotiations.ts";
 import { join } from "../harness/world.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
@@ -221,6 +222,38 @@ describe("agents", () => {
     await run("deleteLead", { id: brought.id }, "id");
     await run("deleteAgent", { id: agent.id }, "id");
   });
+});
+
+test("the agent of a purchase is seen by who has it, and by its buyer", async () => {
+  const { id: leadId } = await createLead(world.sam, { projectId: world.project.id, name: "Sold by Sam" });
+  const sold = await createBuyer(owen, world.project, {
+    leadId,
+    agent: { name: "Ben Broker", email: "Ben@Example.com" },
+  });
+  const bea = await world.signUp("Bea Buyer");
+  await invite(world, sold, bea);
+  const ask = "query ($id: ID!) { buyer(id: $id) { agent { name email } } }";
+  for (const person of [owen, world.max, world.sam, bea])
+    expect((await person.get(ask, { id: sold })).buyer.agent).toEqual({
+      name: "Ben Broker",
+      email: "ben@example.com",
+    });
+  expect((await world.bob.get(ask, { id: sold })).buyer).toBeNull();
+});
+
+test("a lead with money or agreements is kept; anything else goes with it", async () => {
+  const doomed = await createLead(owen, { projectId: world.project.id, name: "Doomed" });
+  const contact = await create("createContact", { leadId: doomed.id, name: "Cleo" });
+  const deposit = await create("createDeposit", { leadId: doomed.id, title: "First", amount: 1 });
+  expect(await refused("deleteLead", { id: doomed.id })).toMatchObject({
+    code: "CONFLICT",
+    dependents: { deposits: 1 },
+  });
+  await run("deleteDeposit", { id: deposit }, "id");
+  await run("deleteLead", { id: doomed.id }, "id");
+  expect(
+    (await owen.get("query ($id: ID!) { contact(id: $id) { id } }", { id: contact })).contact,
+  ).toBeNull();
 });
 
 describe("an appointment", () => {

@@ -757,7 +757,20 @@ describe("what depends on one stays", () => {
     expect(await owen.refused(set, { input: { id: lena, status: "UNQUALIFIED" } })).toMatchObject({
       code: "CONFLICT",
     });
+    const blocked = async () =>
+      (
+        await owen.get(`query ($id: ID!) { lead(id: $id) { allowedTransitions { to allowed blockedBy } } }`, {
+          id: lena,
+        })
+      ).lead.allowedTransitions.filter((step: { blockedBy: string[] }) =>
+        step.blockedBy.includes("reservations"),
+      );
+    expect(await blocked()).toEqual([
+      { to: "LOST", allowed: false, blockedBy: ["falloutReasonId", "reservations"] },
+      { to: "UNQUALIFIED", allowed: false, blockedBy: ["reservations"] },
+    ]);
     await update({ id, status: "CANCELLED", cancellationReason: "x" });
+    expect(await blocked()).toEqual([]);
     expect((await owen.get(set, { input: lost })).updateLead.status).toBe("LOST");
     expect(
       await owen.refused(`mutation ($id: ID!) { deleteLead(input: { id: $id }) { id } }`, { id: lena }),

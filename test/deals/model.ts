@@ -1,5 +1,5 @@
 /** Random deals: several people play operations at once, on few units, so that they meet. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { Answer, Person } from "../harness/api.ts";
 import type { Deals } from "./world.ts";
 

@@ -88,3 +88,17 @@ test("of one lead is read by its index", async () => {
   expect(plan.indexes).toContain("appointments_lead");
   expect(cost(plan, "appointments")).toBeLessThanOrEqual(5);
 });
+
+test("of one purchase, with those of its lead, are read by both indexes", async () => {
+  const { createBuyer: buyer } = await owner.get(
+    `mutation ($input: CreateBuyerInput!) { createBuyer(input: $input) { id } }`,
+    { input: { projectId: project, leadId: lead, legalName: "Bea Buyer", price: 1 } },
+  );
+  const query = "query ($id: ID!) { buyer(id: $id) { appointments(first: 5) { id } } }";
+  const { buyer: found } = await owner.get(query, buyer);
+  expect(found.appointments).toHaveLength(3);
+  const plan = await explain(api, owner, query, buyer);
+  expect(plan.indexes).toContain("appointments_lead");
+  expect(plan.indexes).toContain("appointments_buyer");
+  expect(cost(plan, "appointments")).toBeLessThanOrEqual(5);
+});
