@@ -1,5 +1,5 @@
---! Previous: sha1:4b69d457fa3c3639dd8abc7b38552e73af8f5c2b
---! Hash: sha1:0bda96db502b8b9c504d86151b9faf0ef3ee6e64
+--! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
+--! Hash: sha1:376e12feeca514bd70a4cdca0db3e006ee425d57
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:0bda96db502b8b9c504d86151b9faf0ef3ee6e64
---! Hash: sha1:004ddd7304a8ea709bd4a672c45a4d60ea94022e
+--! Previous: sha1:376e12feeca514bd70a4cdca0db3e006ee425d57
+--! Hash: sha1:7d3a1de5032e7c6f8a89c001528327df5f876797
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

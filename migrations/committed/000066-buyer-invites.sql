@@ -1,5 +1,5 @@
---! Previous: sha1:004ddd7304a8ea709bd4a672c45a4d60ea94022e
---! Hash: sha1:ca7af06b3c2516a79a1ada0c54f3187b9154a464
+--! Previous: sha1:7d3a1de5032e7c6f8a89c001528327df5f876797
+--! Hash: sha1:115d8f1cc26721d5406e7c49ef9df7ef9ee90737
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

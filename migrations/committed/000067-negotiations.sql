@@ -1,5 +1,5 @@
---! Previous: sha1:ca7af06b3c2516a79a1ada0c54f3187b9154a464
---! Hash: sha1:f53af661e6c42057436f6458de60fb8bd2ec9129
+--! Previous: sha1:115d8f1cc26721d5406e7c49ef9df7ef9ee90737
+--! Hash: sha1:ad22ca5a5bc2a7a05baff30e954a8625e9cf5a10
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

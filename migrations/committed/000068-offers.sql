@@ -1,5 +1,5 @@
---! Previous: sha1:f53af661e6c42057436f6458de60fb8bd2ec9129
---! Hash: sha1:00aa439a132e6ab7e9456a5302e835d67229cd92
+--! Previous: sha1:ad22ca5a5bc2a7a05baff30e954a8625e9cf5a10
+--! Hash: sha1:9300b45d949d4526ed6e6ff1c073a4b1003d8cd8
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

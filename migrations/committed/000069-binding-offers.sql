@@ -1,5 +1,5 @@
---! Previous: sha1:00aa439a132e6ab7e9456a5302e835d67229cd92
---! Hash: sha1:02c5739b4dee0bbc47c0385030b9f841229d5c7d
+--! Previous: sha1:9300b45d949d4526ed6e6ff1c073a4b1003d8cd8
+--! Hash: sha1:af4d2426e9681195879d43871959d5d6c378f482
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:02c5739b4dee0bbc47c0385030b9f841229d5c7d
---! Hash: sha1:ed93ced9b5106e97ff02e025842ead4650d8905f
+--! Previous: sha1:af4d2426e9681195879d43871959d5d6c378f482
+--! Hash: sha1:1baf3a718250a70d4f80d09c83fd1106284f2055
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

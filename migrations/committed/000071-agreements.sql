@@ -1,5 +1,5 @@
---! Previous: sha1:ed93ced9b5106e97ff02e025842ead4650d8905f
---! Hash: sha1:7ff73a67349be3037c0fcca478c2f50d4bb943bb
+--! Previous: sha1:1baf3a718250a70d4f80d09c83fd1106284f2055
+--! Hash: sha1:7b667b53bee1abf5b2ed7cd063c10b9bda3a5188
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:7ff73a67349be3037c0fcca478c2f50d4bb943bb
---! Hash: sha1:a980e7007fffcd86250e2058b6fff855989fc8aa
+--! Previous: sha1:7b667b53bee1abf5b2ed7cd063c10b9bda3a5188
+--! Hash: sha1:b803566fb5e41be5eddc74904c0773c74769fcbe
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

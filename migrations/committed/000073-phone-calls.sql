@@ -1,5 +1,5 @@
---! Previous: sha1:a980e7007fffcd86250e2058b6fff855989fc8aa
---! Hash: sha1:cfa2ff4c7ca9dff24489979911a26bec4bf2637b
+--! Previous: sha1:b803566fb5e41be5eddc74904c0773c74769fcbe
+--! Hash: sha1:740fa16ff998b99c18fee0791d965c1b744a5567
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

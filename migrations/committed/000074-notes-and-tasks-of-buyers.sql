@@ -1,5 +1,5 @@
---! Previous: sha1:cfa2ff4c7ca9dff24489979911a26bec4bf2637b
---! Hash: sha1:7729e70e1b2fe2c70f01bb115a3e829511e0eb86
+--! Previous: sha1:740fa16ff998b99c18fee0791d965c1b744a5567
+--! Hash: sha1:8f7aa621278f717c6327355c9d64b3c307da36f4
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:7729e70e1b2fe2c70f01bb115a3e829511e0eb86
---! Hash: sha1:e07096c38352d935f316b1e2359f449d64b4af44
+--! Previous: sha1:8f7aa621278f717c6327355c9d64b3c307da36f4
+--! Hash: sha1:9a04fc1ea88c1df60930a31b7a3beb142913aad6
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:e07096c38352d935f316b1e2359f449d64b4af44
---! Hash: sha1:ae30e0ad355147a5ffb3e6a2769a963609cbf3ea
+--! Previous: sha1:9a04fc1ea88c1df60930a31b7a3beb142913aad6
+--! Hash: sha1:723a1681642aad9ac151cc54b5eccfcdfc461b4d
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

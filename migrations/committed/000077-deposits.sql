@@ -1,5 +1,5 @@
---! Previous: sha1:ae30e0ad355147a5ffb3e6a2769a963609cbf3ea
---! Hash: sha1:637e7356e1faeb68e2243af8c6cc20b02aabfae3
+--! Previous: sha1:723a1681642aad9ac151cc54b5eccfcdfc461b4d
+--! Hash: sha1:5c69602ee04e73301a6ed81990b651b2782cd0af
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

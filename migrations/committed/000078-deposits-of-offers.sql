@@ -1,5 +1,5 @@
---! Previous: sha1:637e7356e1faeb68e2243af8c6cc20b02aabfae3
---! Hash: sha1:c3a011f3c234d47de197aa7c083be1df7b079ad7
+--! Previous: sha1:5c69602ee04e73301a6ed81990b651b2782cd0af
+--! Hash: sha1:55499a20cca7874636c5d3bb3dec0765032c914b
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:c3a011f3c234d47de197aa7c083be1df7b079ad7
---! Hash: sha1:d9c6ebc1a6f3ff5268c270c49f551bdf36c5ddb5
+--! Previous: sha1:55499a20cca7874636c5d3bb3dec0765032c914b
+--! Hash: sha1:a9b65994b243c10af516831b08b3f4ce3c46e0cd
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

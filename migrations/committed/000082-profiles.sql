@@ -1,5 +1,5 @@
---! Previous: sha1:d9c6ebc1a6f3ff5268c270c49f551bdf36c5ddb5
---! Hash: sha1:aa4170365ded96ad746359de015ac3387c76317c
+--! Previous: sha1:a9b65994b243c10af516831b08b3f4ce3c46e0cd
+--! Hash: sha1:b766b8fbcd5ae34861578be44ba90b0c7b0f1f1a
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:aa4170365ded96ad746359de015ac3387c76317c
---! Hash: sha1:c4277b876678c910c249ce4f3e00da9af9d98228
+--! Previous: sha1:b766b8fbcd5ae34861578be44ba90b0c7b0f1f1a
+--! Hash: sha1:cfe7167ff58b1c998fbb46d46b7be1763c20d872
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
