@@ -1,5 +1,5 @@
---! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
---! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Previous: sha1:7d3a1de5032e7c6f8a89c001528327df5f876797
+--! Hash: sha1:115d8f1cc26721d5406e7c49ef9df7ef9ee90737
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
---! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Previous: sha1:115d8f1cc26721d5406e7c49ef9df7ef9ee90737
+--! Hash: sha1:ad22ca5a5bc2a7a05baff30e954a8625e9cf5a10
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
---! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Previous: sha1:ad22ca5a5bc2a7a05baff30e954a8625e9cf5a10
+--! Hash: sha1:9300b45d949d4526ed6e6ff1c073a4b1003d8cd8
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

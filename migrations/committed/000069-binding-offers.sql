@@ -1,5 +1,5 @@
---! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
---! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
+--! Previous: sha1:9300b45d949d4526ed6e6ff1c073a4b1003d8cd8
+--! Hash: sha1:af4d2426e9681195879d43871959d5d6c378f482
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

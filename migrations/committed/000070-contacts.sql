@@ -1,5 +1,5 @@
---! Previous: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
---! Hash: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Previous: sha1:af4d2426e9681195879d43871959d5d6c378f482
+--! Hash: sha1:1baf3a718250a70d4f80d09c83fd1106284f2055
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
---! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
+--! Previous: sha1:1baf3a718250a70d4f80d09c83fd1106284f2055
+--! Hash: sha1:7b667b53bee1abf5b2ed7cd063c10b9bda3a5188
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

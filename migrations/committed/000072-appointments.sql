@@ -1,5 +1,5 @@
---! Previous: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
---! Hash: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Previous: sha1:7b667b53bee1abf5b2ed7cd063c10b9bda3a5188
+--! Hash: sha1:b803566fb5e41be5eddc74904c0773c74769fcbe
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

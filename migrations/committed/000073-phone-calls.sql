@@ -1,5 +1,5 @@
---! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
---! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Previous: sha1:b803566fb5e41be5eddc74904c0773c74769fcbe
+--! Hash: sha1:740fa16ff998b99c18fee0791d965c1b744a5567
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

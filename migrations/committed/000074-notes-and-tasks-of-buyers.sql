@@ -1,5 +1,5 @@
---! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
---! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Previous: sha1:740fa16ff998b99c18fee0791d965c1b744a5567
+--! Hash: sha1:8f7aa621278f717c6327355c9d64b3c307da36f4
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
---! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Previous: sha1:8f7aa621278f717c6327355c9d64b3c307da36f4
+--! Hash: sha1:9a04fc1ea88c1df60930a31b7a3beb142913aad6
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
---! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Previous: sha1:9a04fc1ea88c1df60930a31b7a3beb142913aad6
+--! Hash: sha1:723a1681642aad9ac151cc54b5eccfcdfc461b4d
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

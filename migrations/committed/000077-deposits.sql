@@ -1,5 +1,5 @@
---! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Previous: sha1:723a1681642aad9ac151cc54b5eccfcdfc461b4d
+--! Hash: sha1:5c69602ee04e73301a6ed81990b651b2782cd0af
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
---! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Previous: sha1:5c69602ee04e73301a6ed81990b651b2782cd0af
+--! Hash: sha1:55499a20cca7874636c5d3bb3dec0765032c914b
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
---! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Previous: sha1:55499a20cca7874636c5d3bb3dec0765032c914b
+--! Hash: sha1:a9b65994b243c10af516831b08b3f4ce3c46e0cd
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

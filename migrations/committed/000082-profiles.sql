@@ -1,5 +1,5 @@
---! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
---! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Previous: sha1:a9b65994b243c10af516831b08b3f4ce3c46e0cd
+--! Hash: sha1:b766b8fbcd5ae34861578be44ba90b0c7b0f1f1a
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
---! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
+--! Previous: sha1:b766b8fbcd5ae34861578be44ba90b0c7b0f1f1a
+--! Hash: sha1:cfe7167ff58b1c998fbb46d46b7be1763c20d872
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
