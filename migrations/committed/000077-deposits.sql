@@ -1,5 +1,5 @@
 --! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Hash: sha1:196d1bc06742ed49c4b16b5d9b855fbe91401f2e
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -330,6 +330,14 @@ grant execute on function app_private.paid_deposits to plat_user, plat_anonymous
 comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
 create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
 language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
+
+-- Definer, because the balance is the same for whoever sees the purchase.
+create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_public.buyers_net_purchase_price(b) - coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
+$$;
 
 create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
 language sql stable as $$ select case when d.notes is not null and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;

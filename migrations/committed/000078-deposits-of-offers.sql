@@ -1,5 +1,5 @@
---! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
---! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Previous: sha1:196d1bc06742ed49c4b16b5d9b855fbe91401f2e
+--! Hash: sha1:d704cd2d5cc6b6d7246fada48692e2a5e7f9d46b
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

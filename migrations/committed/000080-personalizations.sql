@@ -1,5 +1,5 @@
---! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
---! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Previous: sha1:d704cd2d5cc6b6d7246fada48692e2a5e7f9d46b
+--! Hash: sha1:2aa17f60356d98f2615667991fd240afc4f7ac63
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

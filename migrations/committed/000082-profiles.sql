@@ -1,5 +1,5 @@
---! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
---! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Previous: sha1:2aa17f60356d98f2615667991fd240afc4f7ac63
+--! Hash: sha1:332bbb9771de0e8b6a83401d0d6b036e1d7f8042
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
---! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
+--! Previous: sha1:332bbb9771de0e8b6a83401d0d6b036e1d7f8042
+--! Hash: sha1:dbd5a4b5904d3a4da53112ee47c50d98b56a78ae
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
