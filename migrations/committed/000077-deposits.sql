@@ -1,5 +1,5 @@
 --! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:196d1bc06742ed49c4b16b5d9b855fbe91401f2e
+--! Hash: sha1:4117b5e2100437c0142368414426a8d9052a842f
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -169,6 +169,9 @@ declare
   result text;
 begin
   if tg_op = 'INSERT' then
+    if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+      perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+    end if;
     new.currency := (select p.currency from app_public.projects p where p.id = new.project_id);
     if new.milestone_id is not null then
       select * into milestone from app_public.deposit_schedule_milestones m where m.id = new.milestone_id and m.project_id = new.project_id and m.deleted_at is null;

@@ -1,5 +1,5 @@
---! Previous: sha1:196d1bc06742ed49c4b16b5d9b855fbe91401f2e
---! Hash: sha1:d704cd2d5cc6b6d7246fada48692e2a5e7f9d46b
+--! Previous: sha1:4117b5e2100437c0142368414426a8d9052a842f
+--! Hash: sha1:8adbef7e25f65f47d9b555e6b03747a182710a3d
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

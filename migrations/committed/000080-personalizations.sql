@@ -1,5 +1,5 @@
---! Previous: sha1:d704cd2d5cc6b6d7246fada48692e2a5e7f9d46b
---! Hash: sha1:2aa17f60356d98f2615667991fd240afc4f7ac63
+--! Previous: sha1:8adbef7e25f65f47d9b555e6b03747a182710a3d
+--! Hash: sha1:a4d711a2773e6e31e9d8c06fc40e81ece9411394
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:2aa17f60356d98f2615667991fd240afc4f7ac63
---! Hash: sha1:332bbb9771de0e8b6a83401d0d6b036e1d7f8042
+--! Previous: sha1:a4d711a2773e6e31e9d8c06fc40e81ece9411394
+--! Hash: sha1:5f3bfb0a2d4a9f8e4e4a12646e195861b0516d89
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:332bbb9771de0e8b6a83401d0d6b036e1d7f8042
---! Hash: sha1:dbd5a4b5904d3a4da53112ee47c50d98b56a78ae
+--! Previous: sha1:5f3bfb0a2d4a9f8e4e4a12646e195861b0516d89
+--! Hash: sha1:2a9d4ac5e18c30d5629a44ea692082435a6b62f0
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
