@@ -1,5 +1,5 @@
 --! Previous: sha1:723a1681642aad9ac151cc54b5eccfcdfc461b4d
---! Hash: sha1:5c69602ee04e73301a6ed81990b651b2782cd0af
+--! Hash: sha1:297836a6c00ecbe7acd592a645970f422b9a6334
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

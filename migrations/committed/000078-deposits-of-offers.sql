@@ -1,5 +1,5 @@
---! Previous: sha1:5c69602ee04e73301a6ed81990b651b2782cd0af
---! Hash: sha1:55499a20cca7874636c5d3bb3dec0765032c914b
+--! Previous: sha1:297836a6c00ecbe7acd592a645970f422b9a6334
+--! Hash: sha1:a38a7ba0535c32ae608a0f5258f3e96cec5fb8af
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

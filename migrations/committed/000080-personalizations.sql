@@ -1,5 +1,5 @@
---! Previous: sha1:55499a20cca7874636c5d3bb3dec0765032c914b
---! Hash: sha1:a9b65994b243c10af516831b08b3f4ce3c46e0cd
+--! Previous: sha1:a38a7ba0535c32ae608a0f5258f3e96cec5fb8af
+--! Hash: sha1:e62cea2f59192bdd1ade81e1a574bd9ce507d47e
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:a9b65994b243c10af516831b08b3f4ce3c46e0cd
---! Hash: sha1:b766b8fbcd5ae34861578be44ba90b0c7b0f1f1a
+--! Previous: sha1:e62cea2f59192bdd1ade81e1a574bd9ce507d47e
+--! Hash: sha1:6f21ee60b5c11763d16ff9c66778f718a6bb6523
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

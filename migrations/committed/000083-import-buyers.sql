@@ -1,5 +1,5 @@
---! Previous: sha1:b766b8fbcd5ae34861578be44ba90b0c7b0f1f1a
---! Hash: sha1:cfe7167ff58b1c998fbb46d46b7be1763c20d872
+--! Previous: sha1:6f21ee60b5c11763d16ff9c66778f718a6bb6523
+--! Hash: sha1:b273076e760533aeb4baf3ad8433f37b6d82a759
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
