@@ -1,5 +1,5 @@
---! Previous: sha1:376e12feeca514bd70a4cdca0db3e006ee425d57
---! Hash: sha1:7d3a1de5032e7c6f8a89c001528327df5f876797
+--! Previous: sha1:911ccd54ca80faaa6a7023cddd97e1a8f30d7e22
+--! Hash: sha1:ca7487e570541a805fbaae0b6e2cdf75ed38998a
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:7d3a1de5032e7c6f8a89c001528327df5f876797
---! Hash: sha1:115d8f1cc26721d5406e7c49ef9df7ef9ee90737
+--! Previous: sha1:ca7487e570541a805fbaae0b6e2cdf75ed38998a
+--! Hash: sha1:ec465be6fda722bae9588241b2d7dbed2b59375d
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

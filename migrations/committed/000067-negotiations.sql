@@ -1,5 +1,5 @@
---! Previous: sha1:115d8f1cc26721d5406e7c49ef9df7ef9ee90737
---! Hash: sha1:ad22ca5a5bc2a7a05baff30e954a8625e9cf5a10
+--! Previous: sha1:ec465be6fda722bae9588241b2d7dbed2b59375d
+--! Hash: sha1:d91f23463211ab9ce8ea39ca043ece16841d10f2
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

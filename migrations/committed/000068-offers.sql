@@ -1,5 +1,5 @@
---! Previous: sha1:ad22ca5a5bc2a7a05baff30e954a8625e9cf5a10
---! Hash: sha1:9300b45d949d4526ed6e6ff1c073a4b1003d8cd8
+--! Previous: sha1:d91f23463211ab9ce8ea39ca043ece16841d10f2
+--! Hash: sha1:7e0b130d474f41c88513c3ce07290c43b657b47c
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:9300b45d949d4526ed6e6ff1c073a4b1003d8cd8
---! Hash: sha1:af4d2426e9681195879d43871959d5d6c378f482
+--! Previous: sha1:7e0b130d474f41c88513c3ce07290c43b657b47c
+--! Hash: sha1:dc5f6e57a405bda089e09c53917ac5e880bdd9e4
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:af4d2426e9681195879d43871959d5d6c378f482
---! Hash: sha1:1baf3a718250a70d4f80d09c83fd1106284f2055
+--! Previous: sha1:dc5f6e57a405bda089e09c53917ac5e880bdd9e4
+--! Hash: sha1:e0120133fdbbf22a4cf7c2db3b8f1657633edccd
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:1baf3a718250a70d4f80d09c83fd1106284f2055
---! Hash: sha1:7b667b53bee1abf5b2ed7cd063c10b9bda3a5188
+--! Previous: sha1:e0120133fdbbf22a4cf7c2db3b8f1657633edccd
+--! Hash: sha1:7555222996bf7ff94df50dee88250079a7266d0f
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:7b667b53bee1abf5b2ed7cd063c10b9bda3a5188
---! Hash: sha1:b803566fb5e41be5eddc74904c0773c74769fcbe
+--! Previous: sha1:7555222996bf7ff94df50dee88250079a7266d0f
+--! Hash: sha1:78b01474da86976cc56ea14cfe78c2ca9884d62a
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:b803566fb5e41be5eddc74904c0773c74769fcbe
---! Hash: sha1:740fa16ff998b99c18fee0791d965c1b744a5567
+--! Previous: sha1:78b01474da86976cc56ea14cfe78c2ca9884d62a
+--! Hash: sha1:58effd68afb4aad1b393658146d0d5d05ac48b6d
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:740fa16ff998b99c18fee0791d965c1b744a5567
---! Hash: sha1:8f7aa621278f717c6327355c9d64b3c307da36f4
+--! Previous: sha1:58effd68afb4aad1b393658146d0d5d05ac48b6d
+--! Hash: sha1:a5c42c88c5e85330cfccea726be3877892e5c799
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

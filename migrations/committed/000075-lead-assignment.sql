@@ -1,5 +1,5 @@
---! Previous: sha1:8f7aa621278f717c6327355c9d64b3c307da36f4
---! Hash: sha1:9a04fc1ea88c1df60930a31b7a3beb142913aad6
+--! Previous: sha1:a5c42c88c5e85330cfccea726be3877892e5c799
+--! Hash: sha1:9cff1ec62820e6b353e7aa57be5106179e736d3e
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:9a04fc1ea88c1df60930a31b7a3beb142913aad6
---! Hash: sha1:723a1681642aad9ac151cc54b5eccfcdfc461b4d
+--! Previous: sha1:9cff1ec62820e6b353e7aa57be5106179e736d3e
+--! Hash: sha1:82b531b65d7ba8afeaa461834a7bb0a86eb49142
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:297836a6c00ecbe7acd592a645970f422b9a6334
---! Hash: sha1:a38a7ba0535c32ae608a0f5258f3e96cec5fb8af
+--! Previous: sha1:382cc06555b5bf10c7b973f810b94c14c67a69bf
+--! Hash: sha1:9998f0feff4733cb4eabb97f220e94356a4d6f10
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

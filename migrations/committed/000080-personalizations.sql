@@ -1,5 +1,5 @@
---! Previous: sha1:a38a7ba0535c32ae608a0f5258f3e96cec5fb8af
---! Hash: sha1:e62cea2f59192bdd1ade81e1a574bd9ce507d47e
+--! Previous: sha1:9998f0feff4733cb4eabb97f220e94356a4d6f10
+--! Hash: sha1:f1567ce372bfbbb2348dbf7cddf4ee080d175490
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:e62cea2f59192bdd1ade81e1a574bd9ce507d47e
---! Hash: sha1:6f21ee60b5c11763d16ff9c66778f718a6bb6523
+--! Previous: sha1:f1567ce372bfbbb2348dbf7cddf4ee080d175490
+--! Hash: sha1:5f2f4f2f7671a9849b77df20c463cab24f7193d8
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:6f21ee60b5c11763d16ff9c66778f718a6bb6523
---! Hash: sha1:b273076e760533aeb4baf3ad8433f37b6d82a759
+--! Previous: sha1:5f2f4f2f7671a9849b77df20c463cab24f7193d8
+--! Hash: sha1:46f5ef0efa2af02f616efa3419cf33686c8faf0a
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
