@@ -1,5 +1,5 @@
---! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
---! Hash: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
+--! Previous: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
+--! Hash: sha1:a46617c46aa98a681c2846f09be02c654508f235
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

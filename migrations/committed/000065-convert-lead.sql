@@ -1,5 +1,5 @@
---! Previous: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
---! Hash: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
+--! Previous: sha1:a46617c46aa98a681c2846f09be02c654508f235
+--! Hash: sha1:2c5c23311ae18bfd853b28308b3f2fa1c7d78611
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
---! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Previous: sha1:2c5c23311ae18bfd853b28308b3f2fa1c7d78611
+--! Hash: sha1:d931c2ef59545be22a0b51317585017aae3a63ff
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
---! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Previous: sha1:d931c2ef59545be22a0b51317585017aae3a63ff
+--! Hash: sha1:5afdf2e1fc69500dc118aa001feedaff4a1078bd
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
---! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Previous: sha1:5afdf2e1fc69500dc118aa001feedaff4a1078bd
+--! Hash: sha1:2f19687b875d7c845ce8fc3c7a10115c2832674b
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

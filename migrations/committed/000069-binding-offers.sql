@@ -1,5 +1,5 @@
---! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
---! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
+--! Previous: sha1:2f19687b875d7c845ce8fc3c7a10115c2832674b
+--! Hash: sha1:3a11b9ce0a4faf4139d4e3a75043c9bfc8b75269
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

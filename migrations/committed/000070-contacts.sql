@@ -1,5 +1,5 @@
---! Previous: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
---! Hash: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Previous: sha1:3a11b9ce0a4faf4139d4e3a75043c9bfc8b75269
+--! Hash: sha1:596e3c4da3eb94d755f8bf1357b52acce3f169e6
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

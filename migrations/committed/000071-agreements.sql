@@ -1,5 +1,5 @@
---! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
---! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
+--! Previous: sha1:596e3c4da3eb94d755f8bf1357b52acce3f169e6
+--! Hash: sha1:3cbf243217b39e6473a2523c0a25b3abf008940a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

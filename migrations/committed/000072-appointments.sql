@@ -1,5 +1,5 @@
---! Previous: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
---! Hash: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Previous: sha1:3cbf243217b39e6473a2523c0a25b3abf008940a
+--! Hash: sha1:48d2dde3c3057a074557b6a2edbc9545af5204ff
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
---! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Previous: sha1:48d2dde3c3057a074557b6a2edbc9545af5204ff
+--! Hash: sha1:748c950334ea0b5e2c560f3dab92f7d7d92c3555
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
---! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Previous: sha1:748c950334ea0b5e2c560f3dab92f7d7d92c3555
+--! Hash: sha1:3a591d8e6c05e17959b4ca637d467ffe457a371e
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

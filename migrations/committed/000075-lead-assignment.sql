@@ -1,5 +1,5 @@
---! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
---! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Previous: sha1:3a591d8e6c05e17959b4ca637d467ffe457a371e
+--! Hash: sha1:1cbccb8f8fd3ff120103a54a0ecea53c4c1ea90b
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

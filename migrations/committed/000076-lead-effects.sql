@@ -1,5 +1,5 @@
---! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
---! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Previous: sha1:1cbccb8f8fd3ff120103a54a0ecea53c4c1ea90b
+--! Hash: sha1:13a74f89ab3b8ee39675eb0a6a7b79f3d030e664
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

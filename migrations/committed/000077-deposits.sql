@@ -1,5 +1,5 @@
---! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Previous: sha1:13a74f89ab3b8ee39675eb0a6a7b79f3d030e664
+--! Hash: sha1:e9e2bf2dd5a636d2921069b9fbcca725407f74bf
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
---! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Previous: sha1:e9e2bf2dd5a636d2921069b9fbcca725407f74bf
+--! Hash: sha1:01cd51f4be09f274859020dff722751bbf0573cb
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

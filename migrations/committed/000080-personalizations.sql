@@ -1,5 +1,5 @@
---! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
---! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Previous: sha1:01cd51f4be09f274859020dff722751bbf0573cb
+--! Hash: sha1:b2cb4ffdce7e9bba69016fbf430c330246546c0a
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

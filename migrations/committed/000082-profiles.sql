@@ -1,5 +1,5 @@
---! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
---! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Previous: sha1:b2cb4ffdce7e9bba69016fbf430c330246546c0a
+--! Hash: sha1:805e704b00c7e6182694fe52b1d695c61d3df3ab
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
---! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
+--! Previous: sha1:805e704b00c7e6182694fe52b1d695c61d3df3ab
+--! Hash: sha1:304ea2fdcfe7eb96328594a742412ffff5eea9ba
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
