@@ -368,7 +368,8 @@ declare
   deal_table text;
 begin
   for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
-    execute format('update app_public.%I set assignee_id = null where organization_id = $1 and assignee_id = $2 and deleted_at is null', deal_table)
+    execute format('update app_public.%I d set assignee_id = null where d.organization_id = $1 and d.assignee_id = $2 and d.deleted_at is null
+      and not exists (select from app_public.projects p where p.id = d.project_id and p.archived_at is not null)', deal_table)
       using old.organization_id, old.user_id;
   end loop;
   return null;
