@@ -1,5 +1,5 @@
 --! Previous: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
---! Hash: sha1:a46617c46aa98a681c2846f09be02c654508f235
+--! Hash: sha1:4018ba5357f95e2076b24edbdeab0987a4bf8b4c
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:a46617c46aa98a681c2846f09be02c654508f235
---! Hash: sha1:2c5c23311ae18bfd853b28308b3f2fa1c7d78611
+--! Previous: sha1:4018ba5357f95e2076b24edbdeab0987a4bf8b4c
+--! Hash: sha1:7880811e38694377faec2eca727f1ac2c576295b
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

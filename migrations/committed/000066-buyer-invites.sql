@@ -1,5 +1,5 @@
---! Previous: sha1:2c5c23311ae18bfd853b28308b3f2fa1c7d78611
---! Hash: sha1:d931c2ef59545be22a0b51317585017aae3a63ff
+--! Previous: sha1:7880811e38694377faec2eca727f1ac2c576295b
+--! Hash: sha1:27972029b0dfbb98462a2e748b1bf82df9e6b3cc
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

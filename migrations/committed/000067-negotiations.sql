@@ -1,5 +1,5 @@
---! Previous: sha1:d931c2ef59545be22a0b51317585017aae3a63ff
---! Hash: sha1:5afdf2e1fc69500dc118aa001feedaff4a1078bd
+--! Previous: sha1:27972029b0dfbb98462a2e748b1bf82df9e6b3cc
+--! Hash: sha1:78de615e9a2a9ec2d7cdd88993fb3443c6677158
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:5afdf2e1fc69500dc118aa001feedaff4a1078bd
---! Hash: sha1:2f19687b875d7c845ce8fc3c7a10115c2832674b
+--! Previous: sha1:78de615e9a2a9ec2d7cdd88993fb3443c6677158
+--! Hash: sha1:e124a2726f12d74690c7456c3b4b6f195d0a719e
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:2f19687b875d7c845ce8fc3c7a10115c2832674b
---! Hash: sha1:3a11b9ce0a4faf4139d4e3a75043c9bfc8b75269
+--! Previous: sha1:e124a2726f12d74690c7456c3b4b6f195d0a719e
+--! Hash: sha1:47526ac31a3970df62e0f561ee571a78129798c7
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:3a11b9ce0a4faf4139d4e3a75043c9bfc8b75269
---! Hash: sha1:596e3c4da3eb94d755f8bf1357b52acce3f169e6
+--! Previous: sha1:47526ac31a3970df62e0f561ee571a78129798c7
+--! Hash: sha1:26b9c1bda481302f270a8f60982b97c85db2ba2e
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

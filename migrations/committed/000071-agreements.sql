@@ -1,5 +1,5 @@
---! Previous: sha1:596e3c4da3eb94d755f8bf1357b52acce3f169e6
---! Hash: sha1:3cbf243217b39e6473a2523c0a25b3abf008940a
+--! Previous: sha1:26b9c1bda481302f270a8f60982b97c85db2ba2e
+--! Hash: sha1:8b39e41a1a2523151b788f235dc612a075f521c7
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

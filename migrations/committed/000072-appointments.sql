@@ -1,5 +1,5 @@
---! Previous: sha1:3cbf243217b39e6473a2523c0a25b3abf008940a
---! Hash: sha1:48d2dde3c3057a074557b6a2edbc9545af5204ff
+--! Previous: sha1:8b39e41a1a2523151b788f235dc612a075f521c7
+--! Hash: sha1:70eea5a5e80d24708de3c8c5a1050a4a466cb470
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

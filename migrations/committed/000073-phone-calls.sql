@@ -1,5 +1,5 @@
---! Previous: sha1:48d2dde3c3057a074557b6a2edbc9545af5204ff
---! Hash: sha1:748c950334ea0b5e2c560f3dab92f7d7d92c3555
+--! Previous: sha1:70eea5a5e80d24708de3c8c5a1050a4a466cb470
+--! Hash: sha1:08b20c79a27de075dcd5e7edafc8ff52c9200183
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

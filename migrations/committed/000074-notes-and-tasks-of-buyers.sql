@@ -1,5 +1,5 @@
---! Previous: sha1:748c950334ea0b5e2c560f3dab92f7d7d92c3555
---! Hash: sha1:3a591d8e6c05e17959b4ca637d467ffe457a371e
+--! Previous: sha1:08b20c79a27de075dcd5e7edafc8ff52c9200183
+--! Hash: sha1:1e7eea4e08baeb9df7ca52e2e69fedb42ef0d346
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

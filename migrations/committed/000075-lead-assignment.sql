@@ -1,5 +1,5 @@
---! Previous: sha1:3a591d8e6c05e17959b4ca637d467ffe457a371e
---! Hash: sha1:1cbccb8f8fd3ff120103a54a0ecea53c4c1ea90b
+--! Previous: sha1:1e7eea4e08baeb9df7ca52e2e69fedb42ef0d346
+--! Hash: sha1:8362997f7e622aab38d5e262ff193a3defb24b60
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:1cbccb8f8fd3ff120103a54a0ecea53c4c1ea90b
---! Hash: sha1:13a74f89ab3b8ee39675eb0a6a7b79f3d030e664
+--! Previous: sha1:8362997f7e622aab38d5e262ff193a3defb24b60
+--! Hash: sha1:cffb94a57afb39622de435bf487c434429338b5a
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:13a74f89ab3b8ee39675eb0a6a7b79f3d030e664
---! Hash: sha1:e9e2bf2dd5a636d2921069b9fbcca725407f74bf
+--! Previous: sha1:cffb94a57afb39622de435bf487c434429338b5a
+--! Hash: sha1:be7cdcc90a78effed2df9ef457454bfe05d33a2d
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

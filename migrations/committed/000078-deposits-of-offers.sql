@@ -1,5 +1,5 @@
---! Previous: sha1:e9e2bf2dd5a636d2921069b9fbcca725407f74bf
---! Hash: sha1:01cd51f4be09f274859020dff722751bbf0573cb
+--! Previous: sha1:be7cdcc90a78effed2df9ef457454bfe05d33a2d
+--! Hash: sha1:41c2cf4abc71d489fee14afe2f94c2cb7a285527
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:01cd51f4be09f274859020dff722751bbf0573cb
---! Hash: sha1:b2cb4ffdce7e9bba69016fbf430c330246546c0a
+--! Previous: sha1:41c2cf4abc71d489fee14afe2f94c2cb7a285527
+--! Hash: sha1:dd239cc2378807c219bb36f0b8487546ee001485
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

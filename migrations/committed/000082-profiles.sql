@@ -1,5 +1,5 @@
---! Previous: sha1:b2cb4ffdce7e9bba69016fbf430c330246546c0a
---! Hash: sha1:805e704b00c7e6182694fe52b1d695c61d3df3ab
+--! Previous: sha1:dd239cc2378807c219bb36f0b8487546ee001485
+--! Hash: sha1:16c457afba7cb36566222a70ab169ec198bf91c5
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

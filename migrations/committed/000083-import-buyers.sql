@@ -1,5 +1,5 @@
---! Previous: sha1:805e704b00c7e6182694fe52b1d695c61d3df3ab
---! Hash: sha1:304ea2fdcfe7eb96328594a742412ffff5eea9ba
+--! Previous: sha1:16c457afba7cb36566222a70ab169ec198bf91c5
+--! Hash: sha1:d400861166fbf2f405cbf0b592d9f0b95521e391
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
