@@ -379,6 +379,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.discount_amount",
     "app_private.invite_buyer",
     "app_private.live_lead",
+    "app_private.lock_lead",
     "app_private.lock_lead_or_buyer",
     "app_private.lock_negotiation",
     "app_private.lock_purchase",
