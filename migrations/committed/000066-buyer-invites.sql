@@ -1,5 +1,5 @@
---! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
---! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Previous: sha1:f04cb2f3ced1f24f5445b27e0850b8fc5eb3a649
+--! Hash: sha1:885fb13f2f5e50de6e02ebd12e5a6b60ee6b45bd
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
---! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Previous: sha1:885fb13f2f5e50de6e02ebd12e5a6b60ee6b45bd
+--! Hash: sha1:b494fa72d30d2f7d7195112039cfece6717d60c2
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

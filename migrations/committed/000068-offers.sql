@@ -1,5 +1,5 @@
---! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
---! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Previous: sha1:b494fa72d30d2f7d7195112039cfece6717d60c2
+--! Hash: sha1:1dc1a2468f1fbda9a019c2db2fa19e00ab77df42
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

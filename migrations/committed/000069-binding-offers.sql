@@ -1,5 +1,5 @@
---! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
---! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
+--! Previous: sha1:1dc1a2468f1fbda9a019c2db2fa19e00ab77df42
+--! Hash: sha1:69dc878611f3e8b3a56a5e331db3c633e487da17
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

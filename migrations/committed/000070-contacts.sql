@@ -1,5 +1,5 @@
---! Previous: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
---! Hash: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Previous: sha1:69dc878611f3e8b3a56a5e331db3c633e487da17
+--! Hash: sha1:50fab44ff2f749071e8e5a5e5dc0c877081adb7e
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

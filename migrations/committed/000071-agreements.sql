@@ -1,5 +1,5 @@
---! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
---! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
+--! Previous: sha1:50fab44ff2f749071e8e5a5e5dc0c877081adb7e
+--! Hash: sha1:8a8cf19aab818879f177e6286ad984e0b2c2256f
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

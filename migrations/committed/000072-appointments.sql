@@ -1,5 +1,5 @@
---! Previous: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
---! Hash: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Previous: sha1:8a8cf19aab818879f177e6286ad984e0b2c2256f
+--! Hash: sha1:8fec0521018d212fa1014768d731f94d7e7d7452
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
---! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Previous: sha1:8fec0521018d212fa1014768d731f94d7e7d7452
+--! Hash: sha1:7052d7de81c20b5b40d14e39009085000547d3c6
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
---! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Previous: sha1:7052d7de81c20b5b40d14e39009085000547d3c6
+--! Hash: sha1:3de22601eec3a7ca5c436fb9b0ba97774f68d652
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
---! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Previous: sha1:3de22601eec3a7ca5c436fb9b0ba97774f68d652
+--! Hash: sha1:21039f9c752694d0fa1fdb43a4500c9152add9a2
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
---! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Previous: sha1:21039f9c752694d0fa1fdb43a4500c9152add9a2
+--! Hash: sha1:1b9c0c1e7c7d97a62db5580d01c0e67ed5c67bd1
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

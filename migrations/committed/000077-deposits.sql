@@ -1,5 +1,5 @@
---! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Previous: sha1:1b9c0c1e7c7d97a62db5580d01c0e67ed5c67bd1
+--! Hash: sha1:7806597b3d8dc342f44c4fde244e9cda63a6fa8b
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

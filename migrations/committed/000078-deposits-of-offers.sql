@@ -1,5 +1,5 @@
---! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
---! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Previous: sha1:7806597b3d8dc342f44c4fde244e9cda63a6fa8b
+--! Hash: sha1:e9251e495df602f667a7033c354fb981d71b2aa7
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

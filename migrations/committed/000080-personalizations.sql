@@ -1,5 +1,5 @@
---! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
---! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Previous: sha1:e9251e495df602f667a7033c354fb981d71b2aa7
+--! Hash: sha1:91693cf0f757fd17f239c110c9bd343c46cd16b6
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

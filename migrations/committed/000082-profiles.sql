@@ -1,5 +1,5 @@
---! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
---! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Previous: sha1:91693cf0f757fd17f239c110c9bd343c46cd16b6
+--! Hash: sha1:4bb94b54d3d2d218c59e0a1b0a52efb6e898ba84
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

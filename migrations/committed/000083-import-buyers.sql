@@ -1,5 +1,5 @@
---! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
---! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
+--! Previous: sha1:4bb94b54d3d2d218c59e0a1b0a52efb6e898ba84
+--! Hash: sha1:15ebd90500179043818855f502fd317d71bdaf80
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
