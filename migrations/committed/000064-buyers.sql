@@ -1,5 +1,5 @@
 --! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
---! Hash: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
+--! Hash: sha1:376e12feeca514bd70a4cdca0db3e006ee425d57
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -368,7 +368,8 @@ declare
   deal_table text;
 begin
   for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
-    execute format('update app_public.%I set assignee_id = null where organization_id = $1 and assignee_id = $2 and deleted_at is null', deal_table)
+    execute format('update app_public.%I d set assignee_id = null where d.organization_id = $1 and d.assignee_id = $2 and d.deleted_at is null
+      and not exists (select from app_public.projects p where p.id = d.project_id and p.archived_at is not null)', deal_table)
       using old.organization_id, old.user_id;
   end loop;
   return null;

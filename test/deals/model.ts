@@ -234,7 +234,7 @@ const plays: [weight: number, play: Play][] = [
   ],
 ];
 
-const wheel = plays.flatMap(([weight, play]) => Array.from({ length: weight }, () => play));
+const wheel = plays.flatMap(([weight, one]) => Array.from({ length: weight }, () => one));
 
 /** Does what the move says; gives the code of the refusal, or OK, or nothing where there was nothing to do it to. */
 export async function play(deals: Deals, move: Move): Promise<string | undefined> {

@@ -396,6 +396,7 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.take_contact_message",
     "app_private.take_project_message",
     "app_public.access_tokens_last_used_at",
+    "app_public.buyers_net_purchase_price_balance",
     "app_public.deposits_amount_due",
     "app_public.floor_plans_available_count",
     "app_public.floor_plans_price_min",
