@@ -1,5 +1,5 @@
---! Previous: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
---! Hash: sha1:f04cb2f3ced1f24f5445b27e0850b8fc5eb3a649
+--! Previous: sha1:376e12feeca514bd70a4cdca0db3e006ee425d57
+--! Hash: sha1:12052ea9ca1a011af82cf0863791a95bf2d6548b
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

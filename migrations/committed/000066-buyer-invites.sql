@@ -1,5 +1,5 @@
---! Previous: sha1:f04cb2f3ced1f24f5445b27e0850b8fc5eb3a649
---! Hash: sha1:885fb13f2f5e50de6e02ebd12e5a6b60ee6b45bd
+--! Previous: sha1:12052ea9ca1a011af82cf0863791a95bf2d6548b
+--! Hash: sha1:4d968aaaf1a2fa1f54963ade0f78a4e50e197c29
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:885fb13f2f5e50de6e02ebd12e5a6b60ee6b45bd
---! Hash: sha1:b494fa72d30d2f7d7195112039cfece6717d60c2
+--! Previous: sha1:4d968aaaf1a2fa1f54963ade0f78a4e50e197c29
+--! Hash: sha1:14ff9e788a96d5945e5230ee85396c522a117351
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:b494fa72d30d2f7d7195112039cfece6717d60c2
---! Hash: sha1:1dc1a2468f1fbda9a019c2db2fa19e00ab77df42
+--! Previous: sha1:14ff9e788a96d5945e5230ee85396c522a117351
+--! Hash: sha1:871f305d771a184bc9899e50045f67bee5be8929
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:1dc1a2468f1fbda9a019c2db2fa19e00ab77df42
---! Hash: sha1:69dc878611f3e8b3a56a5e331db3c633e487da17
+--! Previous: sha1:871f305d771a184bc9899e50045f67bee5be8929
+--! Hash: sha1:3034e47daace2b0d20a22382bdc112a6c7cb015b
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:69dc878611f3e8b3a56a5e331db3c633e487da17
---! Hash: sha1:50fab44ff2f749071e8e5a5e5dc0c877081adb7e
+--! Previous: sha1:3034e47daace2b0d20a22382bdc112a6c7cb015b
+--! Hash: sha1:fe2222f4b7d431b34dcf19e6b6e5da4c99905492
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:50fab44ff2f749071e8e5a5e5dc0c877081adb7e
---! Hash: sha1:8a8cf19aab818879f177e6286ad984e0b2c2256f
+--! Previous: sha1:fe2222f4b7d431b34dcf19e6b6e5da4c99905492
+--! Hash: sha1:d9e662d2285b4bf32017b05f5e2b96ae1fb86eae
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

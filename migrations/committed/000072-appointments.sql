@@ -1,5 +1,5 @@
---! Previous: sha1:8a8cf19aab818879f177e6286ad984e0b2c2256f
---! Hash: sha1:8fec0521018d212fa1014768d731f94d7e7d7452
+--! Previous: sha1:d9e662d2285b4bf32017b05f5e2b96ae1fb86eae
+--! Hash: sha1:70be3ade2860d8965e6874b8ce81e4d69605a380
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

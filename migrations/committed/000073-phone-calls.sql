@@ -1,5 +1,5 @@
---! Previous: sha1:8fec0521018d212fa1014768d731f94d7e7d7452
---! Hash: sha1:7052d7de81c20b5b40d14e39009085000547d3c6
+--! Previous: sha1:70be3ade2860d8965e6874b8ce81e4d69605a380
+--! Hash: sha1:93d14e7191243120f1b5026444a6a52986aa4b37
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:7052d7de81c20b5b40d14e39009085000547d3c6
---! Hash: sha1:3de22601eec3a7ca5c436fb9b0ba97774f68d652
+--! Previous: sha1:93d14e7191243120f1b5026444a6a52986aa4b37
+--! Hash: sha1:e358ebdfe21681e0c7c419e4d7be905965222746
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:3de22601eec3a7ca5c436fb9b0ba97774f68d652
---! Hash: sha1:21039f9c752694d0fa1fdb43a4500c9152add9a2
+--! Previous: sha1:e358ebdfe21681e0c7c419e4d7be905965222746
+--! Hash: sha1:7c1801b1f5bf0afb0b8dc38014f5acdff925b124
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

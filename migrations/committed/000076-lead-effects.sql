@@ -1,5 +1,5 @@
---! Previous: sha1:21039f9c752694d0fa1fdb43a4500c9152add9a2
---! Hash: sha1:1b9c0c1e7c7d97a62db5580d01c0e67ed5c67bd1
+--! Previous: sha1:7c1801b1f5bf0afb0b8dc38014f5acdff925b124
+--! Hash: sha1:1ebc360886e4f9fb7b651f28572759bc90641f9e
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

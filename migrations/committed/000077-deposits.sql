@@ -1,5 +1,5 @@
---! Previous: sha1:1b9c0c1e7c7d97a62db5580d01c0e67ed5c67bd1
---! Hash: sha1:7806597b3d8dc342f44c4fde244e9cda63a6fa8b
+--! Previous: sha1:1ebc360886e4f9fb7b651f28572759bc90641f9e
+--! Hash: sha1:d40fd7f7e0e3e4eaf4500168d044f3c939f30865
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:7806597b3d8dc342f44c4fde244e9cda63a6fa8b
---! Hash: sha1:e9251e495df602f667a7033c354fb981d71b2aa7
+--! Previous: sha1:d40fd7f7e0e3e4eaf4500168d044f3c939f30865
+--! Hash: sha1:233583e876cd898aaa10f3e441efa68705812e59
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

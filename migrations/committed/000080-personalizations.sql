@@ -1,5 +1,5 @@
---! Previous: sha1:e9251e495df602f667a7033c354fb981d71b2aa7
---! Hash: sha1:91693cf0f757fd17f239c110c9bd343c46cd16b6
+--! Previous: sha1:233583e876cd898aaa10f3e441efa68705812e59
+--! Hash: sha1:a21bc66092fd09d8799176cf4a889a407feb6494
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:91693cf0f757fd17f239c110c9bd343c46cd16b6
---! Hash: sha1:4bb94b54d3d2d218c59e0a1b0a52efb6e898ba84
+--! Previous: sha1:a21bc66092fd09d8799176cf4a889a407feb6494
+--! Hash: sha1:59484ff09986a91d14e4bfc602c0bf35f4942093
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:4bb94b54d3d2d218c59e0a1b0a52efb6e898ba84
---! Hash: sha1:15ebd90500179043818855f502fd317d71bdaf80
+--! Previous: sha1:59484ff09986a91d14e4bfc602c0bf35f4942093
+--! Hash: sha1:209d9d28a98318b52732cfe05d3d625829f4be27
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
