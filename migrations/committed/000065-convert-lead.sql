@@ -41,6 +41,9 @@ begin
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
+      -- What was agreed on without a reservation, as long as that is in force.
+      (select o.price from app_public.offers o join app_hidden.claims c on c.id = o.claim_id
+        where o.lead_id = lead.id and o.unit_id = convert_lead.unit_id and o.status = 'ACCEPTED' and c.released_at is null),
       (select u.price from app_public.units u where u.id = convert_lead.unit_id),
       (select l.price from app_public.lots l where l.id = convert_lead.lot_id));
     if asking is null then
@@ -98,7 +101,7 @@ comment on function app_public.convert_lead is $$
 @arg reservationId The reservation that becomes the purchase; the lead's active one where left out.
 @arg unitId The unit that the lead buys, where it has not reserved one.
 @arg lotId The lot that the lead buys, where it has not reserved one.
-@arg price Purchase price; that of the reservation, else the list price, where left out.
+@arg price Purchase price; where left out that of the reservation or of the accepted offer, else the list price.
 @arg legalName Name on the contract.
 @arg purchaseDate The day on which all parties had signed; today where left out.
 @arg estimatedClosingDate When closing is expected.

@@ -234,6 +234,22 @@ describe("acceptance", () => {
     expect(await open.read("unit", unitId, "status")).toEqual({ status: "PENDING" });
   });
 
+  test("is what the purchase costs, with or without a reservation", async () => {
+    const unitId = await open.unit();
+    const leadId = await open.lead();
+    const offer = await open.offer(await open.negotiation({ unitId, leadId }), "SELLER", 391_000);
+    await open.answer(offer, "ACCEPT");
+    const { convertLead } = await world.owen.get(
+      `mutation ($input: ConvertLeadInput!) { convertLead(input: $input) { price acceptedOffer { id } unit { id } } }`,
+      { input: { leadId, unitId } },
+    );
+    expect(convertLead).toEqual({
+      price: "391000.00",
+      acceptedOffer: { id: offer },
+      unit: { id: unitId },
+    });
+  });
+
   test("two accepted offers in force on one unit cannot be, whoever writes", async () => {
     const unitId = await open.unit();
     const [first, second] = [await open.negotiation({ unitId }), await open.negotiation({ unitId })];
