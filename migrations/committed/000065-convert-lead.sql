@@ -1,5 +1,5 @@
---! Previous: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
---! Hash: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
+--! Previous: sha1:911ccd54ca80faaa6a7023cddd97e1a8f30d7e22
+--! Hash: sha1:ca7487e570541a805fbaae0b6e2cdf75ed38998a
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also
@@ -104,3 +104,18 @@ comment on function app_public.convert_lead is $$
 @arg estimatedClosingDate When closing is expected.
 
 Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. Refused with CONFLICT and existingId when the lead is a buyer already.$$;
+
+--------------------------------------------------------------------------------------------------------
+-- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
+
+create function app_private.tg_leads__has_purchase() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_public.leads l where l.id = new.id and l.status = 'CONVERTED' and l.deleted_at is null)
+    and not exists (select from app_public.buyers b where b.lead_id = new.id and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'A lead is converted by becoming a buyer; use convertLead.', '{"field": "status"}');
+  end if;
+  return null;
+end $$;
+create constraint trigger _910_has_purchase after insert or update of status on app_public.leads
+  deferrable initially deferred for each row when (new.status = 'CONVERTED') execute function app_private.tg_leads__has_purchase();

@@ -1,5 +1,5 @@
---! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
---! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Previous: sha1:ca7487e570541a805fbaae0b6e2cdf75ed38998a
+--! Hash: sha1:ec465be6fda722bae9588241b2d7dbed2b59375d
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

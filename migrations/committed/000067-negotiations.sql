@@ -1,5 +1,5 @@
---! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
---! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Previous: sha1:ec465be6fda722bae9588241b2d7dbed2b59375d
+--! Hash: sha1:d91f23463211ab9ce8ea39ca043ece16841d10f2
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
---! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Previous: sha1:d91f23463211ab9ce8ea39ca043ece16841d10f2
+--! Hash: sha1:7e0b130d474f41c88513c3ce07290c43b657b47c
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

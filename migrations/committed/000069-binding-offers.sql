@@ -1,5 +1,5 @@
---! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
---! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
+--! Previous: sha1:7e0b130d474f41c88513c3ce07290c43b657b47c
+--! Hash: sha1:dc5f6e57a405bda089e09c53917ac5e880bdd9e4
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
---! Hash: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Previous: sha1:dc5f6e57a405bda089e09c53917ac5e880bdd9e4
+--! Hash: sha1:e0120133fdbbf22a4cf7c2db3b8f1657633edccd
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

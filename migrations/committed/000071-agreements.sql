@@ -1,5 +1,5 @@
---! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
---! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
+--! Previous: sha1:e0120133fdbbf22a4cf7c2db3b8f1657633edccd
+--! Hash: sha1:7555222996bf7ff94df50dee88250079a7266d0f
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

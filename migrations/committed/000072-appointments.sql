@@ -1,5 +1,5 @@
---! Previous: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
---! Hash: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Previous: sha1:7555222996bf7ff94df50dee88250079a7266d0f
+--! Hash: sha1:78b01474da86976cc56ea14cfe78c2ca9884d62a
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
---! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Previous: sha1:78b01474da86976cc56ea14cfe78c2ca9884d62a
+--! Hash: sha1:58effd68afb4aad1b393658146d0d5d05ac48b6d
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
---! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Previous: sha1:58effd68afb4aad1b393658146d0d5d05ac48b6d
+--! Hash: sha1:a5c42c88c5e85330cfccea726be3877892e5c799
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

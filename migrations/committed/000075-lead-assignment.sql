@@ -1,5 +1,5 @@
---! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
---! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Previous: sha1:a5c42c88c5e85330cfccea726be3877892e5c799
+--! Hash: sha1:9cff1ec62820e6b353e7aa57be5106179e736d3e
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
---! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Previous: sha1:9cff1ec62820e6b353e7aa57be5106179e736d3e
+--! Hash: sha1:82b531b65d7ba8afeaa461834a7bb0a86eb49142
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

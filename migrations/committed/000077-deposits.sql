@@ -1,5 +1,5 @@
---! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:4117b5e2100437c0142368414426a8d9052a842f
+--! Previous: sha1:82b531b65d7ba8afeaa461834a7bb0a86eb49142
+--! Hash: sha1:382cc06555b5bf10c7b973f810b94c14c67a69bf
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -323,16 +323,6 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
   execute function app_private.tg_buyers__deposit_dates();
 
 --------------------------------------------------------------------------------------------------------
-
-create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
-  where (d.lead_id = $1 or d.buyer_id = $2) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
-$$;
-grant execute on function app_private.paid_deposits to plat_user, plat_anonymous;
-comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
-create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
 
 -- Definer, because the balance is the same for whoever sees the purchase.
 create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric

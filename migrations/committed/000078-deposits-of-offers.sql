@@ -1,5 +1,5 @@
---! Previous: sha1:4117b5e2100437c0142368414426a8d9052a842f
---! Hash: sha1:8adbef7e25f65f47d9b555e6b03747a182710a3d
+--! Previous: sha1:382cc06555b5bf10c7b973f810b94c14c67a69bf
+--! Hash: sha1:9998f0feff4733cb4eabb97f220e94356a4d6f10
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:8adbef7e25f65f47d9b555e6b03747a182710a3d
---! Hash: sha1:a4d711a2773e6e31e9d8c06fc40e81ece9411394
+--! Previous: sha1:9998f0feff4733cb4eabb97f220e94356a4d6f10
+--! Hash: sha1:f1567ce372bfbbb2348dbf7cddf4ee080d175490
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

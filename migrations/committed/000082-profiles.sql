@@ -1,5 +1,5 @@
---! Previous: sha1:a4d711a2773e6e31e9d8c06fc40e81ece9411394
---! Hash: sha1:5f3bfb0a2d4a9f8e4e4a12646e195861b0516d89
+--! Previous: sha1:f1567ce372bfbbb2348dbf7cddf4ee080d175490
+--! Hash: sha1:5f2f4f2f7671a9849b77df20c463cab24f7193d8
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

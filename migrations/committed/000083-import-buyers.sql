@@ -1,5 +1,5 @@
---! Previous: sha1:5f3bfb0a2d4a9f8e4e4a12646e195861b0516d89
---! Hash: sha1:2a9d4ac5e18c30d5629a44ea692082435a6b62f0
+--! Previous: sha1:5f2f4f2f7671a9849b77df20c463cab24f7193d8
+--! Hash: sha1:46f5ef0efa2af02f616efa3419cf33686c8faf0a
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it

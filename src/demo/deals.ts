@@ -218,9 +218,13 @@ async function conversion(stage: Stage): Promise<void> {
   stage.keep("laura", user);
   await stage.asOwner("update app_public.buyers set user_id = $2 where id = $1", [id, user]);
 
-  const choice = await personalize(stage, "laura", "401", "Kitchen and floors");
-  await changeChoice(stage, "laura", choice, "SUBMITTED");
-  await changeChoice(stage, "mei", choice, "APPROVED");
+  // She thought better of her first choice; the second one, once approved, takes its place.
+  let choice = "";
+  for (const title of ["Kitchen", "Kitchen and floors"]) {
+    choice = await personalize(stage, "laura", "401", title);
+    await changeChoice(stage, "laura", choice, "SUBMITTED");
+    await changeChoice(stage, "mei", choice, "APPROVED");
+  }
   await stage.create("mei", "personalization_credits", {
     personalization_id: choice,
     title: "Welcome credit",

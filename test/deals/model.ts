@@ -1,5 +1,5 @@
 /** Random deals: several people play operations at once, on few units, so that they meet. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { Answer, Person } from "../harness/api.ts";
 import type { Deals } from "./world.ts";
 
@@ -234,7 +234,7 @@ const plays: [weight: number, play: Play][] = [
   ],
 ];
 
-const wheel = plays.flatMap(([weight, play]) => Array.from({ length: weight }, () => play));
+const wheel = plays.flatMap(([weight, one]) => Array.from({ length: weight }, () => one));
 
 /** Does what the move says; gives the code of the refusal, or OK, or nothing where there was nothing to do it to. */
 export async function play(deals: Deals, move: Move): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 /** Whatever people do at once, the rules hold: random operations by several of them, then every rule is looked for being broken. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { passTime } from "../harness/clock.ts";
 import { broken } from "./invariants.ts";
 import { moves, play } from "./model.ts";

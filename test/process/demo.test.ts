@@ -3,10 +3,11 @@ import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "pg";
+import { Client, Pool } from "pg";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { demoUser, loadDemo } from "../../src/demo/index.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { broken } from "../deals/invariants.ts";
 import { startApi } from "../harness/api.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
@@ -91,6 +92,25 @@ test("has leads in every status, with dates of the past in their order, and the 
          and t.from_state = e.changes -> 'status' ->> 0 and t.to_state = e.changes -> 'status' ->> 1)`,
   );
   expect(skipped).toEqual([]);
+});
+
+test("has deals in every state, and no rule is broken", async () => {
+  const missing = await Promise.all(
+    ["reservation", "negotiation", "offer", "buyer", "personalization"].map((subject) =>
+      query(
+        demo.ownerUrl,
+        `select '${subject}' as subject, v.value from app_public.${subject}_status_values v
+         where not exists (select from app_public.${subject}s r where r.status = v.value)`,
+      ),
+    ),
+  );
+  expect(missing.flat()).toEqual([]);
+  const owner = new Pool({ connectionString: demo.ownerUrl, max: 1 });
+  try {
+    expect(await broken(owner)).toEqual({});
+  } finally {
+    await owner.end();
+  }
 });
 
 test("sends no mail", async () => {

@@ -305,7 +305,6 @@ const callableByAnybody = {
   internals: [
     "construction_has_come_to",
     "discount_amount",
-    "paid_deposits",
     "personalization_sums",
     "personalization_total",
     "project_currency",
@@ -385,7 +384,6 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_private.lock_purchase",
     "app_private.lock_reservation",
     "app_private.open_import",
-    "app_private.paid_deposits",
     "app_private.personalization_sums",
     "app_private.personalization_total",
     "app_private.project_currency",
