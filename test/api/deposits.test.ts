@@ -5,6 +5,7 @@ import { passTime } from "../harness/clock.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
+import { untouched } from "../harness/untouched.ts";
 
 let world: Portfolio;
 let owen: Person;
@@ -31,7 +32,9 @@ async function run(field: string, input: Record<string, unknown>, person = owen)
 }
 function refused(field: string, input: Record<string, unknown>, person = owen) {
   const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+  return untouched(world, () =>
+    person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input }),
+  );
 }
 const make = (input: Record<string, unknown>, person = owen) =>
   run("createDeposit", { buyerId: buyer, title: "Deposit", ...input }, person);
