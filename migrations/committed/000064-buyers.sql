@@ -1,5 +1,5 @@
---! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
---! Hash: sha1:911ccd54ca80faaa6a7023cddd97e1a8f30d7e22
+--! Previous: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
+--! Hash: sha1:8d04ed4f1e491f0144b3cd3908d358123bf6b6ac
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

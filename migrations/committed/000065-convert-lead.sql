@@ -1,5 +1,5 @@
---! Previous: sha1:911ccd54ca80faaa6a7023cddd97e1a8f30d7e22
---! Hash: sha1:ca7487e570541a805fbaae0b6e2cdf75ed38998a
+--! Previous: sha1:8d04ed4f1e491f0144b3cd3908d358123bf6b6ac
+--! Hash: sha1:031730eb36a1efbc42214e439b76b52b6511fc00
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:ca7487e570541a805fbaae0b6e2cdf75ed38998a
---! Hash: sha1:ec465be6fda722bae9588241b2d7dbed2b59375d
+--! Previous: sha1:031730eb36a1efbc42214e439b76b52b6511fc00
+--! Hash: sha1:44f1288b885d6eb70d0fd7be7a683543e84ef4ef
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:ec465be6fda722bae9588241b2d7dbed2b59375d
---! Hash: sha1:d91f23463211ab9ce8ea39ca043ece16841d10f2
+--! Previous: sha1:44f1288b885d6eb70d0fd7be7a683543e84ef4ef
+--! Hash: sha1:df9d753bd55dfe2fcc2912e3916246e91219f44f
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:d91f23463211ab9ce8ea39ca043ece16841d10f2
---! Hash: sha1:7e0b130d474f41c88513c3ce07290c43b657b47c
+--! Previous: sha1:df9d753bd55dfe2fcc2912e3916246e91219f44f
+--! Hash: sha1:1b447390b5ca4db7abe2f886748add9eda2038a6
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

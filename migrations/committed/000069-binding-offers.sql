@@ -1,5 +1,5 @@
---! Previous: sha1:7e0b130d474f41c88513c3ce07290c43b657b47c
---! Hash: sha1:dc5f6e57a405bda089e09c53917ac5e880bdd9e4
+--! Previous: sha1:1b447390b5ca4db7abe2f886748add9eda2038a6
+--! Hash: sha1:5623c7ab813d70464fbed4b00451cb229d87a13e
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:dc5f6e57a405bda089e09c53917ac5e880bdd9e4
---! Hash: sha1:e0120133fdbbf22a4cf7c2db3b8f1657633edccd
+--! Previous: sha1:5623c7ab813d70464fbed4b00451cb229d87a13e
+--! Hash: sha1:a9868159da69d9ee7db5d3434c1b716961e86699
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

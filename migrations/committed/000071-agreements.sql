@@ -1,5 +1,5 @@
---! Previous: sha1:e0120133fdbbf22a4cf7c2db3b8f1657633edccd
---! Hash: sha1:7555222996bf7ff94df50dee88250079a7266d0f
+--! Previous: sha1:a9868159da69d9ee7db5d3434c1b716961e86699
+--! Hash: sha1:e8369b31f03c4a628b2b9fc35a83e59301a8b22a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:7555222996bf7ff94df50dee88250079a7266d0f
---! Hash: sha1:78b01474da86976cc56ea14cfe78c2ca9884d62a
+--! Previous: sha1:e8369b31f03c4a628b2b9fc35a83e59301a8b22a
+--! Hash: sha1:a9c3bc839e316e398bf3b95dbf223147826d7029
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

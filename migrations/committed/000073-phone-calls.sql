@@ -1,5 +1,5 @@
---! Previous: sha1:78b01474da86976cc56ea14cfe78c2ca9884d62a
---! Hash: sha1:58effd68afb4aad1b393658146d0d5d05ac48b6d
+--! Previous: sha1:a9c3bc839e316e398bf3b95dbf223147826d7029
+--! Hash: sha1:89b7a48fd4a5bbdab13d47ba2433c586f8491e7a
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

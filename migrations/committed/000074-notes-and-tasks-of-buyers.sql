@@ -1,5 +1,5 @@
---! Previous: sha1:58effd68afb4aad1b393658146d0d5d05ac48b6d
---! Hash: sha1:a5c42c88c5e85330cfccea726be3877892e5c799
+--! Previous: sha1:89b7a48fd4a5bbdab13d47ba2433c586f8491e7a
+--! Hash: sha1:28c684c3091085993834d0a15a6b998172f94040
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

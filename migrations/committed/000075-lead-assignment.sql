@@ -1,5 +1,5 @@
---! Previous: sha1:a5c42c88c5e85330cfccea726be3877892e5c799
---! Hash: sha1:9cff1ec62820e6b353e7aa57be5106179e736d3e
+--! Previous: sha1:28c684c3091085993834d0a15a6b998172f94040
+--! Hash: sha1:5e0f9a00f394cf9534f9b7eceaf10127523aa94e
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

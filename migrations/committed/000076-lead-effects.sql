@@ -1,5 +1,5 @@
---! Previous: sha1:9cff1ec62820e6b353e7aa57be5106179e736d3e
---! Hash: sha1:82b531b65d7ba8afeaa461834a7bb0a86eb49142
+--! Previous: sha1:5e0f9a00f394cf9534f9b7eceaf10127523aa94e
+--! Hash: sha1:13bc8f927ba7848f501fcee48c9eaac166e65b98
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

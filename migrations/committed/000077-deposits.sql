@@ -1,5 +1,5 @@
---! Previous: sha1:82b531b65d7ba8afeaa461834a7bb0a86eb49142
---! Hash: sha1:382cc06555b5bf10c7b973f810b94c14c67a69bf
+--! Previous: sha1:13bc8f927ba7848f501fcee48c9eaac166e65b98
+--! Hash: sha1:2bcb3f3ae44441729e95f922e2232267206bdb22
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

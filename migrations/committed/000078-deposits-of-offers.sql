@@ -1,5 +1,5 @@
---! Previous: sha1:382cc06555b5bf10c7b973f810b94c14c67a69bf
---! Hash: sha1:9998f0feff4733cb4eabb97f220e94356a4d6f10
+--! Previous: sha1:2bcb3f3ae44441729e95f922e2232267206bdb22
+--! Hash: sha1:022d0e365f70700adb7d922c560f8fa9b9d8af55
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:9998f0feff4733cb4eabb97f220e94356a4d6f10
---! Hash: sha1:f1567ce372bfbbb2348dbf7cddf4ee080d175490
+--! Previous: sha1:022d0e365f70700adb7d922c560f8fa9b9d8af55
+--! Hash: sha1:b230ea3bc6186560f0d616b1c31bee88250f9624
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

@@ -1,5 +1,5 @@
---! Previous: sha1:f1567ce372bfbbb2348dbf7cddf4ee080d175490
---! Hash: sha1:5f2f4f2f7671a9849b77df20c463cab24f7193d8
+--! Previous: sha1:b230ea3bc6186560f0d616b1c31bee88250f9624
+--! Hash: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:5f2f4f2f7671a9849b77df20c463cab24f7193d8
---! Hash: sha1:46f5ef0efa2af02f616efa3419cf33686c8faf0a
+--! Previous: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
+--! Hash: sha1:3d0052ac1b349f8692bff6f9dcab4f48330e09b2
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
