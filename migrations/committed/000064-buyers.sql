@@ -1,5 +1,5 @@
 --! Previous: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
---! Hash: sha1:8d04ed4f1e491f0144b3cd3908d358123bf6b6ac
+--! Hash: sha1:e5b737663c30156a3cd7c5d9559c37cdce72ef72
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -380,11 +380,14 @@ declare
 begin
   perform app_private.lock_purchase(buyer_id);
   perform set_config('plat.service', 'on', true);
+  -- Time goes on in archived projects too.
+  perform set_config('plat.clock', 'on', true);
   update app_public.buyers b set
       status = case when b.financing_contingency then 'CONDITIONAL' else 'FIRM' end,
       purchase_firm_date = case when b.financing_contingency then b.purchase_firm_date else (b.rescission_ends_at at time zone p.time_zone)::date end
     from app_public.projects p
     where b.id = settle_rescission.buyer_id and p.id = b.project_id and b.deleted_at is null and b.status = 'IN_REVIEW' and b.rescission_ends_at <= clock_timestamp();
+  perform set_config('plat.clock', '', true);
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.settle_rescission(uuid) is 'Ends the rescission period of a purchase when its time has come.';

@@ -1,5 +1,5 @@
---! Previous: sha1:8d04ed4f1e491f0144b3cd3908d358123bf6b6ac
---! Hash: sha1:031730eb36a1efbc42214e439b76b52b6511fc00
+--! Previous: sha1:e5b737663c30156a3cd7c5d9559c37cdce72ef72
+--! Hash: sha1:01e4d2c6e13c878a6f76c8542f5979d2cb59e336
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

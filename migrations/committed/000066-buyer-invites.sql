@@ -1,5 +1,5 @@
---! Previous: sha1:031730eb36a1efbc42214e439b76b52b6511fc00
---! Hash: sha1:44f1288b885d6eb70d0fd7be7a683543e84ef4ef
+--! Previous: sha1:01e4d2c6e13c878a6f76c8542f5979d2cb59e336
+--! Hash: sha1:1071272f87316f8dc561c8d08625ed03f8b97f1c
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

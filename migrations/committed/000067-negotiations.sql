@@ -1,5 +1,5 @@
---! Previous: sha1:44f1288b885d6eb70d0fd7be7a683543e84ef4ef
---! Hash: sha1:df9d753bd55dfe2fcc2912e3916246e91219f44f
+--! Previous: sha1:1071272f87316f8dc561c8d08625ed03f8b97f1c
+--! Hash: sha1:24ab0aba115be72a3ff81e9352cf7e26ba042fdc
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

@@ -1,5 +1,5 @@
---! Previous: sha1:df9d753bd55dfe2fcc2912e3916246e91219f44f
---! Hash: sha1:1b447390b5ca4db7abe2f886748add9eda2038a6
+--! Previous: sha1:24ab0aba115be72a3ff81e9352cf7e26ba042fdc
+--! Hash: sha1:dcdadb6ac381d0d72e7c8e484b8eb4d2f284a5c5
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

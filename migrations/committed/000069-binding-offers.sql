@@ -1,5 +1,5 @@
---! Previous: sha1:1b447390b5ca4db7abe2f886748add9eda2038a6
---! Hash: sha1:5623c7ab813d70464fbed4b00451cb229d87a13e
+--! Previous: sha1:dcdadb6ac381d0d72e7c8e484b8eb4d2f284a5c5
+--! Hash: sha1:b52e0143bdac87ecfb196b0ffaf9ed7733dfcf7c
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

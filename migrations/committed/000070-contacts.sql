@@ -1,5 +1,5 @@
---! Previous: sha1:5623c7ab813d70464fbed4b00451cb229d87a13e
---! Hash: sha1:a9868159da69d9ee7db5d3434c1b716961e86699
+--! Previous: sha1:b52e0143bdac87ecfb196b0ffaf9ed7733dfcf7c
+--! Hash: sha1:63b6630bad9eccda6b1630208eefd4e7dab4bfa6
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

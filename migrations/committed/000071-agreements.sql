@@ -1,5 +1,5 @@
---! Previous: sha1:a9868159da69d9ee7db5d3434c1b716961e86699
---! Hash: sha1:e8369b31f03c4a628b2b9fc35a83e59301a8b22a
+--! Previous: sha1:63b6630bad9eccda6b1630208eefd4e7dab4bfa6
+--! Hash: sha1:909b9bef95cce42f7dc7b4d8ef2a23faa3efa7e9
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

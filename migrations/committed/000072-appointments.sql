@@ -1,5 +1,5 @@
---! Previous: sha1:e8369b31f03c4a628b2b9fc35a83e59301a8b22a
---! Hash: sha1:a9c3bc839e316e398bf3b95dbf223147826d7029
+--! Previous: sha1:909b9bef95cce42f7dc7b4d8ef2a23faa3efa7e9
+--! Hash: sha1:a5811c6093a2643ccab08ced43b8edc96d2a074a
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

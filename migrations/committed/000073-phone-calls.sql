@@ -1,5 +1,5 @@
---! Previous: sha1:a9c3bc839e316e398bf3b95dbf223147826d7029
---! Hash: sha1:89b7a48fd4a5bbdab13d47ba2433c586f8491e7a
+--! Previous: sha1:a5811c6093a2643ccab08ced43b8edc96d2a074a
+--! Hash: sha1:483dcf824526f7e2b82333959447fc2e8a529af4
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:89b7a48fd4a5bbdab13d47ba2433c586f8491e7a
---! Hash: sha1:28c684c3091085993834d0a15a6b998172f94040
+--! Previous: sha1:483dcf824526f7e2b82333959447fc2e8a529af4
+--! Hash: sha1:be49a70d376bdf4f750d2e834c6ecd14865fc750
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

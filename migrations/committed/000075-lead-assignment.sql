@@ -1,5 +1,5 @@
---! Previous: sha1:28c684c3091085993834d0a15a6b998172f94040
---! Hash: sha1:5e0f9a00f394cf9534f9b7eceaf10127523aa94e
+--! Previous: sha1:be49a70d376bdf4f750d2e834c6ecd14865fc750
+--! Hash: sha1:d16b993733c56031739d3b73f00ee343b11c7c25
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

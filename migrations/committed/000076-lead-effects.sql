@@ -1,5 +1,5 @@
---! Previous: sha1:5e0f9a00f394cf9534f9b7eceaf10127523aa94e
---! Hash: sha1:13bc8f927ba7848f501fcee48c9eaac166e65b98
+--! Previous: sha1:d16b993733c56031739d3b73f00ee343b11c7c25
+--! Hash: sha1:8eaa06d8950b83571133d47526705ad7a64f78ea
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

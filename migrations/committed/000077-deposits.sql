@@ -1,5 +1,5 @@
---! Previous: sha1:13bc8f927ba7848f501fcee48c9eaac166e65b98
---! Hash: sha1:2bcb3f3ae44441729e95f922e2232267206bdb22
+--! Previous: sha1:8eaa06d8950b83571133d47526705ad7a64f78ea
+--! Hash: sha1:e25d8847afc9ed061a54e34fe5a432b0f4cfaf2a
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

@@ -1,5 +1,5 @@
---! Previous: sha1:2bcb3f3ae44441729e95f922e2232267206bdb22
---! Hash: sha1:022d0e365f70700adb7d922c560f8fa9b9d8af55
+--! Previous: sha1:e25d8847afc9ed061a54e34fe5a432b0f4cfaf2a
+--! Hash: sha1:a5247bf43990bc9d1953b6f32de67a323f588b5f
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

@@ -1,5 +1,5 @@
---! Previous: sha1:022d0e365f70700adb7d922c560f8fa9b9d8af55
---! Hash: sha1:b230ea3bc6186560f0d616b1c31bee88250f9624
+--! Previous: sha1:a5247bf43990bc9d1953b6f32de67a323f588b5f
+--! Hash: sha1:680955320f7f3abfdfceb8b680a4b1f2aab0f425
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

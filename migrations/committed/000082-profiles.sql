@@ -1,5 +1,5 @@
---! Previous: sha1:b230ea3bc6186560f0d616b1c31bee88250f9624
---! Hash: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
+--! Previous: sha1:680955320f7f3abfdfceb8b680a4b1f2aab0f425
+--! Hash: sha1:086d978dd2316e653728e2860f23970f571a0d5c
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

@@ -1,5 +1,5 @@
---! Previous: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
---! Hash: sha1:64ee07b1ca828e7cc069ba3d6f2c9e1da6a15701
+--! Previous: sha1:086d978dd2316e653728e2860f23970f571a0d5c
+--! Hash: sha1:933538ccec10f235db4309101b348fc1042ad658
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it

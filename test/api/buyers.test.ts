@@ -545,6 +545,16 @@ describe("the rescission period", () => {
     },
   );
 
+  test("ends in an archived project too", async () => {
+    const projectId = await place("UTC", 2);
+    const id = await buy({ projectId, unitId: await unit({ projectId }), status: "IN_REVIEW" });
+    await owen.get(`mutation ($id: ID!) { updateProject(input: { id: $id, status: ARCHIVED }) { id } }`, {
+      id: projectId,
+    });
+    await passTime(world.owner, "4 days");
+    expect(await look(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
+  });
+
   test("is over for a purchase that was cancelled or waived", async () => {
     const projectId = await place("UTC", 2);
     const cancelled = await buy({ projectId, status: "IN_REVIEW" });
