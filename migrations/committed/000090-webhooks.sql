@@ -1,5 +1,5 @@
 --! Previous: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
---! Hash: sha1:5a92387ecdd5da628bba825398b5d74eeb4c9bda
+--! Hash: sha1:c4900fa15a995304c39735d24aa6fff1d05df917
 --! Message: webhooks
 
 -- Where an organization wants its events sent. ENABLED ⇄ PAUSED (what happens meanwhile waits); three failures in a row make it
@@ -139,7 +139,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 create function app_public.webhooks_allowed_transitions(w app_public.webhooks) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('webhook', to_jsonb(w)) $$;
-grant execute on function app_public.webhooks_failure_count, app_public.webhooks_last_delivery_at, app_public.webhooks_allowed_transitions to plat_user;
+grant execute on function app_public.webhooks_failure_count, app_public.webhooks_last_delivery_at, app_public.webhooks_allowed_transitions
+  to plat_user, plat_anonymous;
 comment on function app_public.webhooks_failure_count is E'@notNull\n\nHow many attempts failed since the last that succeeded.';
 comment on function app_public.webhooks_last_delivery_at is 'When an attempt was made last, whatever became of it.';
 comment on function app_public.webhooks_allowed_transitions is E'@notNull\n\nThe steps that the webhook can take from its status.';

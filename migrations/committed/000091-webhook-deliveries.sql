@@ -1,5 +1,5 @@
---! Previous: sha1:5a92387ecdd5da628bba825398b5d74eeb4c9bda
---! Hash: sha1:7d3cb947981fe0463c8359efa05aa880b0855ab9
+--! Previous: sha1:c4900fa15a995304c39735d24aa6fff1d05df917
+--! Hash: sha1:2dac7a992b286d7c56faa675cb2d8f1d6f15c5d6
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker
@@ -67,7 +67,7 @@ language sql stable rows 100 as $$
   select d.* from app_public.webhook_deliveries d
   where d.webhook_id = w.id and ($2 is null or d.status = $2) order by d.id desc
 $$;
-grant execute on function app_public.webhooks_deliveries to plat_user;
+grant execute on function app_public.webhooks_deliveries to plat_user, plat_anonymous;
 
 --------------------------------------------------------------------------------------------------------
 -- The stream calls the workers.
@@ -243,8 +243,8 @@ begin
       returning d.id, d.attempt, d.webhook_id, d.event_id, d.inserted_at
     )
     select b.id, b.attempt, coalesce(e.id, b.id), w.url::text,
-      coalesce(app_private.webhook_body(e), json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
-        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text),
+      case when e.id is not null then app_private.webhook_body(e) else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
+        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
       s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end
     from begun b
     join app_public.webhooks w on w.id = b.webhook_id
