@@ -1,11 +1,11 @@
 --! Previous: sha1:c4900fa15a995304c39735d24aa6fff1d05df917
---! Hash: sha1:2dac7a992b286d7c56faa675cb2d8f1d6f15c5d6
+--! Hash: sha1:06b983c779f8b31b1bf211746118fb937ce8fd68
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker
 -- fans the stream out: each webhook has a cursor, moved in the transaction that writes the deliveries up to it, so that no
 -- event is lost or made twice when a process dies. Each delivery is a row of the queue, leased to the worker that sends it;
--- the lease of a worker that died runs out. What follows an attempt is decided here.
+-- the lease of a worker that died ends. What follows an attempt is decided here.
 --
 -- PENDING → SUCCEEDED, RETRYING; RETRYING → SUCCEEDED, FAILED after the last retry; DISCARDED when the webhook is disabled or
 -- deleted meanwhile.
@@ -38,13 +38,14 @@ create table app_private.webhook_queue (
   webhook_id uuid not null references app_public.webhooks on delete cascade,
   due_at timestamptz not null default now(),
   leased boolean not null default false,
+  holder int,
   is_test boolean not null default false
 );
 create index webhook_queue_due on app_private.webhook_queue (webhook_id, due_at, delivery_id);
 create index webhook_queue_leased on app_private.webhook_queue (webhook_id) where leased;
 alter table app_private.webhook_queue enable row level security;
 comment on table app_private.webhook_queue is
-  'The deliveries that are not over. While a worker sends one it is leased, and due again, to any worker, when the lease is over.';
+  'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, to any worker, when that is gone or the lease is over.';
 
 create table app_private.webhook_redeliveries (
   id uuid primary key default uuidv7(),
@@ -208,7 +209,20 @@ $$;
 comment on function app_private.webhook_body(app_public.events) is
   'What is sent of an event. 256 KB at most: of a larger one all but the record itself, which the receiver reads from the API.';
 
-create function app_private.claim_webhook_deliveries(batch int, lease interval)
+create function app_private.free_webhook_deliveries() returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  update app_private.webhook_queue q set leased = false, holder = null, due_at = now()
+    where q.leased and q.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database()));
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.free_webhook_deliveries() is
+  'Ends the leases of workers whose connection is gone: they died. Returns how many.';
+
+create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
 returns table (delivery_id uuid, attempt int, message_id uuid, url text, body text, sealed text, previous_sealed text)
 language plpgsql volatile as $$
 #variable_conflict use_column
@@ -236,7 +250,7 @@ begin
     ), chosen as (
       select f.delivery_id from found f order by f.place, f.delivery_id limit batch
     ), leased as (
-      update app_private.webhook_queue q set leased = true, due_at = now() + lease from chosen c where q.delivery_id = c.delivery_id
+      update app_private.webhook_queue q set leased = true, holder = claim_webhook_deliveries.holder, due_at = now() + lease from chosen c where q.delivery_id = c.delivery_id
       returning q.delivery_id
     ), begun as (
       update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
@@ -251,7 +265,7 @@ begin
     join app_private.webhook_secrets s on s.webhook_id = w.id
     left join app_public.events e on e.id = b.event_id;
 end $$;
-comment on function app_private.claim_webhook_deliveries(int, interval) is
+comment on function app_private.claim_webhook_deliveries(int, interval, int) is
   'Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent.';
 
 create function app_private.retry_pause(attempt int) returns interval
@@ -307,7 +321,7 @@ begin
   if next_at is null then
     delete from app_private.webhook_queue q where q.delivery_id = settle_webhook_delivery.delivery_id;
   else
-    update app_private.webhook_queue q set leased = false, due_at = next_at where q.delivery_id = settle_webhook_delivery.delivery_id;
+    update app_private.webhook_queue q set leased = false, holder = null, due_at = next_at where q.delivery_id = settle_webhook_delivery.delivery_id;
   end if;
   update app_private.webhook_progress p set last_delivery_at = now(),
       failure_count = case when took then 0 when queued.is_test then p.failure_count else p.failure_count + 1 end,

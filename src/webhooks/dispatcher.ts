@@ -1,11 +1,11 @@
 /**
  * Sends what webhooks wait for. A commit notifies; the stream is fanned out, what is due is leased and sent, and the database
  * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
- * again when its lease is over. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
+ * again as soon as its connection is gone. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
  */
 import { Client, Pool } from "pg";
 import type { Logger } from "../log.ts";
-import { postPublicly } from "../outbound/post.ts";
+import { postPublicly, type PostResult } from "../outbound/post.ts";
 import type { Seal } from "../seal.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -50,20 +50,32 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const underway = new Set<Promise<void>>();
   let stopping = false;
   let listener: Client | undefined;
+  /** The process of the database behind the listening connection: as long as it is there, so are we. */
+  let holder = 0;
 
-  async function deliver(delivery: Delivery): Promise<void> {
-    const secrets = [delivery.sealed, delivery.previous_sealed].filter((sealed) => sealed !== null);
-    const result = await postPublicly(delivery.url, {
+  async function send({ sealed, previous_sealed, ...delivery }: Delivery): Promise<PostResult> {
+    let secrets: string[];
+    try {
+      secrets = [sealed, previous_sealed].filter((text) => text !== null).map(seal.open);
+    } catch (error) {
+      log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
+      return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
+    }
+    return postPublicly(delivery.url, {
       headers: {
         "content-type": "application/json",
         "user-agent": "Plat-Webhooks/1",
-        ...signedHeaders(delivery.message_id, delivery.body, secrets.map(seal.open)),
+        ...signedHeaders(delivery.message_id, delivery.body, secrets),
       },
       body: delivery.body,
       timeoutMs,
       answerLimit,
       loopback,
     });
+  }
+
+  async function deliver(delivery: Delivery): Promise<void> {
+    const result = await send(delivery);
     await pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
       delivery.delivery_id,
       delivery.attempt,
@@ -76,10 +88,11 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 
   const claim = async (): Promise<number> => {
     const room = capacity - underway.size;
-    if (room === 0) return 0;
+    // Without a listening connection, what it claims would be taken for that of a dead one.
+    if (room === 0 || !listener) return 0;
     const { rows } = await pool.query<Delivery>(
-      "select * from app_private.claim_webhook_deliveries($1, make_interval(secs => $2))",
-      [room, timeoutMs / 1000 + 20],
+      "select * from app_private.claim_webhook_deliveries($1, make_interval(secs => $2), $3)",
+      [room, timeoutMs / 1000 + 20, holder],
     );
     for (const delivery of rows) {
       const sending = deliver(delivery)
@@ -92,6 +105,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       underway.add(sending);
     }
     return rows.length;
+  };
+
+  const freeDead = async (): Promise<void> => {
+    await pool.query("select app_private.free_webhook_deliveries()");
   };
 
   const fanOut = async (): Promise<boolean> => {
@@ -115,6 +132,11 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     }
   }, report);
 
+  const keeper = onCall(async () => {
+    await freeDead();
+    sender.call();
+  }, report);
+
   async function listen(): Promise<void> {
     const client = new Client({ connectionString, application_name: "plat-webhooks" });
     client.on("notification", fanner.call);
@@ -126,7 +148,9 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       if (listener === client) listener = undefined;
     });
     await client.connect();
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
     await client.query("listen plat_webhooks");
+    holder = rows[0]!.pid;
     listener = client;
   }
 
@@ -137,21 +161,22 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     throw error;
   }
   let connecting: Promise<void> | undefined;
-  const timer = setInterval(() => {
+  const look = () => {
     fanner.call();
-    sender.call();
+    keeper.call();
     if (!listener)
       connecting ??= listen()
         .catch(report)
         .finally(() => (connecting = undefined));
-  }, lookEveryMs);
-  fanner.call();
+  };
+  const timer = setInterval(look, lookEveryMs);
+  look();
   return {
     async stop() {
       stopping = true;
       clearInterval(timer);
       await connecting;
-      await Promise.all([fanner.idle(), sender.idle()]);
+      await Promise.all([fanner.idle(), keeper.idle(), sender.idle()]);
       await Promise.all(underway);
       await sender.idle();
       await listener?.end();

@@ -63,10 +63,7 @@ test("nothing is lost and nothing made up, however often the worker dies", async
     "select e.id, e.data ->> 'name' as name from app_public.events e where e.name = 'lead.created'",
   );
   expect(rows).toHaveLength(committed);
-  // What the dead held is due when its lease is over.
-  const { rowCount: held } = await world.owner.query(
-    "update app_private.webhook_queue set due_at = now() where leased",
-  );
+  const { rowCount: held } = await world.owner.query("select from app_private.webhook_queue where leased");
   expect(held).toBeGreaterThan(0);
   await using worker = await startService({ env, args: ["--worker-only"] });
   while (arrived().size < committed) await setImmediate();

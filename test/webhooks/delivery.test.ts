@@ -422,13 +422,10 @@ test("what a dispatcher held when it died is sent by another", async () => {
   // As a process does that dies between claim and answer.
   await world.owner.query("select app_private.fan_out_webhooks(100)");
   const { rowCount } = await world.owner.query(
-    "select * from app_private.claim_webhook_deliveries(10, '30 seconds')",
+    "select * from app_private.claim_webhook_deliveries(10, '30 seconds', 0)",
   );
   expect(rowCount).toBe(1);
   dispatchers.push(await dispatch(), await dispatch());
-  await world.owner.query("update app_private.webhook_queue set due_at = now() where webhook_id = $1", [
-    made.id,
-  ]);
   expect((await receiver.next()).event.data.name).toBe("Orphan");
   await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
   expect(receiver.messages).toHaveLength(1);
@@ -447,4 +444,22 @@ test("an address that no longer leads where it may is refused at the attempt", a
       responseBody: "There was no answer: This address does not lead to a public network.",
     },
   ]);
+});
+
+test("a secret whose key is missing is a failure that is tried again", async () => {
+  await dispatchers.pop()!.stop();
+  dispatchers.push(
+    await startDispatcher({
+      connectionString: world.database.ownerUrl,
+      seal: createSeal([{ kid: "other", secret: "another key of the tests with 32 characters" }]),
+      loopback: true,
+      log: pino({ level: "silent" }),
+    }),
+  );
+  const made = await create();
+  await lead("Sealed");
+  expect((await until(made, settled)).deliveries).toMatchObject([
+    { status: "RETRYING", responseStatus: null, responseBody: "The service cannot open the secret." },
+  ]);
+  expect(receiver.messages).toEqual([]);
 });
