@@ -1,5 +1,5 @@
 --! Previous: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
---! Hash: sha1:96b5b0b6ad55fec29c1b00d3420b2976b99e1be3
+--! Hash: sha1:e7462c37be7c1151aa090240655bd7f6a9364c49
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is
@@ -245,8 +245,9 @@ begin
   if new.lead_id is not null then
     perform app_private.follow_deals(new.lead_id);
     if tg_op = 'INSERT' then
-      -- Locked by now: what it is, it stays.
-      select l.status, l.deleted_at into lead from app_public.leads l where l.id = new.lead_id;
+      -- Locked by now: what it is, it stays; and whoever was assigned it meanwhile has the reservation.
+      select l.status, l.deleted_at, l.assignee_id into lead from app_public.leads l where l.id = new.lead_id;
+      update app_public.reservations r set assignee_id = lead.assignee_id where r.id = new.id and r.assignee_id is distinct from lead.assignee_id;
       if lead.deleted_at is not null then
         perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
       elsif lead.status = 'CONVERTED' then
@@ -264,6 +265,33 @@ create trigger _400_begin after insert on app_public.reservations for each row e
 create trigger _400_follow after update of status on app_public.reservations for each row
   when (old.status is distinct from new.status) execute function app_private.tg_reservations__follow();
 
+-- A new assignee gets what hangs on the lead: that is locked before the lead, as everywhere.
+create function app_private.lock_lead(lead_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.reservations r where r.lead_id = lock_lead.lead_id order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = lock_lead.lead_id order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
+  perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
+end $$;
+comment on function app_private.lock_lead(uuid) is 'Locks a lead and, before it, its deals. Callers have seen the lead as the viewer.';
+grant execute on function app_private.lock_lead to plat_user;
+create or replace function app_public.update_lead(input jsonb, agent app_public.agent_input default null) returns app_public.leads
+language plpgsql volatile as $$
+declare
+  lead app_public.leads;
+begin
+  perform app_hidden.require_viewer();
+  if input ? 'assignee_id' then
+    perform app_private.lock_lead(l.id) from app_public.leads l where l.id = app_hidden.record_id('leads', input ->> 'id');
+  end if;
+  lead := app_hidden.update_record(null::app_public.leads, input);
+  if input ? 'agent' then
+    perform app_private.set_lead_agent(lead, agent);
+    select * into lead from app_public.leads l where l.id = lead.id;
+  end if;
+  return lead;
+end $$;
 create trigger _410_assignee_of_reservation after update of assignee_id on app_public.buyers for each row
   when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('purchase_id');
 

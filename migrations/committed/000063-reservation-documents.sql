@@ -1,5 +1,5 @@
---! Previous: sha1:96b5b0b6ad55fec29c1b00d3420b2976b99e1be3
---! Hash: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
+--! Previous: sha1:e7462c37be7c1151aa090240655bd7f6a9364c49
+--! Hash: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

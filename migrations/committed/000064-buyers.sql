@@ -1,5 +1,5 @@
---! Previous: sha1:02f73f50e4f4605e2d5a1e70840dd3ff6c6da865
---! Hash: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
+--! Previous: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
+--! Hash: sha1:8d04ed4f1e491f0144b3cd3908d358123bf6b6ac
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
@@ -308,35 +308,30 @@ declare
   claim app_hidden.claims;
   is_over boolean := new.status = 'CANCELLED' or new.deleted_at is not null;
   is_signed boolean := not is_over and new.status not in ('DRAFT', 'OUT_FOR_SIGNATURE');
-  can_end_negotiations boolean := to_regprocedure('app_private.end_negotiations(uuid, uuid, uuid, uuid, text)') is not null;
 begin
   if not is_over then
     perform app_private.move_inventory(new);
   end if;
   -- With a purchase that is signed there is nothing left to negotiate.
-  if is_signed and new.unit_id is not null and can_end_negotiations and (tg_op = 'INSERT' or old.status in ('DRAFT', 'OUT_FOR_SIGNATURE')) then
-    execute 'select app_private.end_negotiations(unit_id => $1, reason => $2)' using new.unit_id, 'The home was sold.';
+  if is_signed and new.unit_id is not null and (tg_op = 'INSERT' or old.status in ('DRAFT', 'OUT_FOR_SIGNATURE')) then
+    perform app_private.end_negotiations(unit_id => new.unit_id, reason => 'The home was sold.');
   end if;
   perform set_config('plat.service', 'on', true);
   if tg_op = 'INSERT' then
     update app_public.reservations r set status = 'CONVERTED', purchase_id = new.id where r.id = new.reservation_id and r.status in ('PENDING', 'CONFIRMED');
     update app_public.leads l set assignee_id = new.assignee_id where l.id = new.lead_id and l.assignee_id is distinct from new.assignee_id;
-    if new.status <> 'CLOSED' and to_regprocedure('app_private.copy_deposit_schedule(uuid)') is not null then
-      execute 'select app_private.copy_deposit_schedule($1)' using new.id;
+    if new.status <> 'CLOSED' then
+      perform app_private.copy_deposit_schedule(new.id);
     end if;
   elsif is_over and not (old.status = 'CANCELLED' or old.deleted_at is not null) then
     claim := app_private.active_claim(new.id);
     if claim.id is not null then
       perform app_private.release_claim(claim.id, 'CANCELLED');
     end if;
-    if can_end_negotiations then
-      execute 'select app_private.end_negotiations(buyer_id => $1, reason => $2)' using new.id, coalesce(new.cancellation_reason, 'The purchase was cancelled.');
-    end if;
+    perform app_private.end_negotiations(buyer_id => new.id, reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
     -- What is due and not paid is due no more; the machine of deposits says which those are.
-    if to_regclass('app_public.deposits') is not null then
-      execute $s$update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = $1 and d.deleted_at is null
-        and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status and t.to_state = 'CANCELLED')$s$ using new.id;
-    end if;
+    update app_public.deposits d set status = 'CANCELLED' where d.buyer_id = new.id and d.deleted_at is null
+      and exists (select from app_hidden.transitions t where t.subject = 'deposit' and t.from_state = d.status and t.to_state = 'CANCELLED');
     update app_public.leads l set status = coalesce(nullif(nullif(l.status_before_deal, 'RESERVED'), 'NEGOTIATING'), 'HOT'), converted_at = null
       where l.id = new.lead_id and l.status = 'CONVERTED' and l.deleted_at is null;
   end if;
@@ -368,7 +363,8 @@ declare
   deal_table text;
 begin
   for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
-    execute format('update app_public.%I set assignee_id = null where organization_id = $1 and assignee_id = $2 and deleted_at is null', deal_table)
+    execute format('update app_public.%I d set assignee_id = null where d.organization_id = $1 and d.assignee_id = $2 and d.deleted_at is null
+      and not exists (select from app_public.projects p where p.id = d.project_id and p.archived_at is not null)', deal_table)
       using old.organization_id, old.user_id;
   end loop;
   return null;

@@ -1,5 +1,5 @@
---! Previous: sha1:9884feb1bacc84aeff454ccd65c6d4182aa55f47
---! Hash: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
+--! Previous: sha1:8d04ed4f1e491f0144b3cd3908d358123bf6b6ac
+--! Hash: sha1:031730eb36a1efbc42214e439b76b52b6511fc00
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also
@@ -41,6 +41,9 @@ begin
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
+      -- What was agreed on without a reservation, as long as that is in force.
+      (select o.price from app_public.offers o join app_hidden.claims c on c.id = o.claim_id
+        where o.lead_id = lead.id and o.unit_id = convert_lead.unit_id and o.status = 'ACCEPTED' and c.released_at is null),
       (select u.price from app_public.units u where u.id = convert_lead.unit_id),
       (select l.price from app_public.lots l where l.id = convert_lead.lot_id));
     if asking is null then
@@ -98,9 +101,24 @@ comment on function app_public.convert_lead is $$
 @arg reservationId The reservation that becomes the purchase; the lead's active one where left out.
 @arg unitId The unit that the lead buys, where it has not reserved one.
 @arg lotId The lot that the lead buys, where it has not reserved one.
-@arg price Purchase price; that of the reservation, else the list price, where left out.
+@arg price Purchase price; where left out that of the reservation or of the accepted offer, else the list price.
 @arg legalName Name on the contract.
 @arg purchaseDate The day on which all parties had signed; today where left out.
 @arg estimatedClosingDate When closing is expected.
 
 Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. Refused with CONFLICT and existingId when the lead is a buyer already.$$;
+
+--------------------------------------------------------------------------------------------------------
+-- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
+
+create function app_private.tg_leads__has_purchase() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_public.leads l where l.id = new.id and l.status = 'CONVERTED' and l.deleted_at is null)
+    and not exists (select from app_public.buyers b where b.lead_id = new.id and b.status <> 'CANCELLED' and b.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'A lead is converted by becoming a buyer; use convertLead.', '{"field": "status"}');
+  end if;
+  return null;
+end $$;
+create constraint trigger _910_has_purchase after insert or update of status on app_public.leads
+  deferrable initially deferred for each row when (new.status = 'CONVERTED') execute function app_private.tg_leads__has_purchase();

@@ -1,5 +1,5 @@
---! Previous: sha1:13739fadd390cbd081e26e2c09e4fce544d9cab4
---! Hash: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
+--! Previous: sha1:031730eb36a1efbc42214e439b76b52b6511fc00
+--! Hash: sha1:44f1288b885d6eb70d0fd7be7a683543e84ef4ef
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

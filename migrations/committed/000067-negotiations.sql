@@ -1,5 +1,5 @@
---! Previous: sha1:26743f28f3aedbd253d1f8c8364e1c92db1bd42a
---! Hash: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
+--! Previous: sha1:44f1288b885d6eb70d0fd7be7a683543e84ef4ef
+--! Hash: sha1:df9d753bd55dfe2fcc2912e3916246e91219f44f
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

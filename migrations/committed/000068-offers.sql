@@ -1,5 +1,5 @@
---! Previous: sha1:656bb4daea0b2cdc561564f34720a2c2287ba2f9
---! Hash: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
+--! Previous: sha1:df9d753bd55dfe2fcc2912e3916246e91219f44f
+--! Hash: sha1:1b447390b5ca4db7abe2f886748add9eda2038a6
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

@@ -1,5 +1,5 @@
---! Previous: sha1:f49d27155d074c20bce49ee5daeb034fa2f21a74
---! Hash: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
+--! Previous: sha1:1b447390b5ca4db7abe2f886748add9eda2038a6
+--! Hash: sha1:5623c7ab813d70464fbed4b00451cb229d87a13e
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:fa0ab39d7106c7b556a7268526a92c95145212f0
---! Hash: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
+--! Previous: sha1:5623c7ab813d70464fbed4b00451cb229d87a13e
+--! Hash: sha1:a9868159da69d9ee7db5d3434c1b716961e86699
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

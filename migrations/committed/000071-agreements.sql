@@ -1,5 +1,5 @@
---! Previous: sha1:d5efe2908090d702e8ebcfdb403da746e0d3991f
---! Hash: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
+--! Previous: sha1:a9868159da69d9ee7db5d3434c1b716961e86699
+--! Hash: sha1:e8369b31f03c4a628b2b9fc35a83e59301a8b22a
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

@@ -1,5 +1,5 @@
---! Previous: sha1:e35a30dce99153e4b5e5d4d148a9dfbd08722b8a
---! Hash: sha1:7338425f7809c262ace12f8374a8833849765f4f
+--! Previous: sha1:e8369b31f03c4a628b2b9fc35a83e59301a8b22a
+--! Hash: sha1:a9c3bc839e316e398bf3b95dbf223147826d7029
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

@@ -1,5 +1,5 @@
---! Previous: sha1:7338425f7809c262ace12f8374a8833849765f4f
---! Hash: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
+--! Previous: sha1:a9c3bc839e316e398bf3b95dbf223147826d7029
+--! Hash: sha1:89b7a48fd4a5bbdab13d47ba2433c586f8491e7a
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

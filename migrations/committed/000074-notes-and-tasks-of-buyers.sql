@@ -1,5 +1,5 @@
---! Previous: sha1:7473b761c9cb87c808943eef6c78c40ab1131060
---! Hash: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
+--! Previous: sha1:89b7a48fd4a5bbdab13d47ba2433c586f8491e7a
+--! Hash: sha1:28c684c3091085993834d0a15a6b998172f94040
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

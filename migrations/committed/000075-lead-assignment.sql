@@ -1,5 +1,5 @@
---! Previous: sha1:0ec1de0cb44649120f4cdf627f8b0bc04da72784
---! Hash: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
+--! Previous: sha1:28c684c3091085993834d0a15a6b998172f94040
+--! Hash: sha1:5e0f9a00f394cf9534f9b7eceaf10127523aa94e
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

@@ -1,5 +1,5 @@
---! Previous: sha1:0b8a83f6a5410aa188a29476b53a44a43bc08d53
---! Hash: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
+--! Previous: sha1:5e0f9a00f394cf9534f9b7eceaf10127523aa94e
+--! Hash: sha1:13bc8f927ba7848f501fcee48c9eaac166e65b98
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:2ffb8ce2b7285f981437358b8b891531eb9813d9
---! Hash: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
+--! Previous: sha1:13bc8f927ba7848f501fcee48c9eaac166e65b98
+--! Hash: sha1:2bcb3f3ae44441729e95f922e2232267206bdb22
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
@@ -169,6 +169,9 @@ declare
   result text;
 begin
   if tg_op = 'INSERT' then
+    if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+      perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+    end if;
     new.currency := (select p.currency from app_public.projects p where p.id = new.project_id);
     if new.milestone_id is not null then
       select * into milestone from app_public.deposit_schedule_milestones m where m.id = new.milestone_id and m.project_id = new.project_id and m.deleted_at is null;
@@ -321,15 +324,13 @@ create trigger _510_deposit_dates after update of purchase_date, purchase_firm_d
 
 --------------------------------------------------------------------------------------------------------
 
-create function app_private.paid_deposits(lead_id uuid, buyer_id uuid) returns numeric
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select coalesce(sum(d.amount_paid), 0) from app_public.deposits d
-  where (d.lead_id = $1 or d.buyer_id = $2) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null
-$$;
-grant execute on function app_private.paid_deposits to plat_user, plat_anonymous;
-comment on function app_private.paid_deposits(uuid, uuid) is 'What a lead or buyer has paid, as far as it was neither given back nor forfeited.';
+-- Definer, because the balance is the same for whoever sees the purchase.
 create or replace function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_deposits(b.lead_id, b.id) $$;
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_public.buyers_net_purchase_price(b) - coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0)
+$$;
 
 create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
 language sql stable as $$ select case when d.notes is not null and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;

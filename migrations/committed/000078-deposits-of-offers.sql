@@ -1,5 +1,5 @@
---! Previous: sha1:928ef9222c426afbe7d8cf99fbcaf3444a9fd3b0
---! Hash: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
+--! Previous: sha1:2bcb3f3ae44441729e95f922e2232267206bdb22
+--! Hash: sha1:022d0e365f70700adb7d922c560f8fa9b9d8af55
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

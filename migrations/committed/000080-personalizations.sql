@@ -1,5 +1,5 @@
---! Previous: sha1:4c2f6dbc31219d3570732b5272037ca791d6b63c
---! Hash: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
+--! Previous: sha1:022d0e365f70700adb7d922c560f8fa9b9d8af55
+--! Hash: sha1:b230ea3bc6186560f0d616b1c31bee88250f9624
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until

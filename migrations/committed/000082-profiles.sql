@@ -1,5 +1,5 @@
---! Previous: sha1:95b858a326fea587f284d26d5b3abbf280efd1a1
---! Hash: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
+--! Previous: sha1:b230ea3bc6186560f0d616b1c31bee88250f9624
+--! Hash: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

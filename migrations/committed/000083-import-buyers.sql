@@ -1,5 +1,5 @@
---! Previous: sha1:c0e6b972e2f936776823fa6cc40330125f16432f
---! Hash: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
+--! Previous: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
+--! Hash: sha1:3d0052ac1b349f8692bff6f9dcab4f48330e09b2
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it

@@ -449,6 +449,20 @@ test("a lead that is a buyer already, lost or nobody's is refused", async () => 
   expect(await refused(open, world.anonymous)).toMatchObject({ code: "UNAUTHENTICATED" });
 });
 
+test("no lead is converted without a purchase, whoever writes it", async () => {
+  const leadId = await lead();
+  const client = await world.owner.connect();
+  try {
+    await client.query("begin; set local plat.service = 'on'");
+    await client.query("update app_public.leads set status = 'CONVERTED' where id = $1", [leadId]);
+    await expect(client.query("commit")).rejects.toThrow("becoming a buyer");
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+  expect(await statusOf(leadId)).toBe("NEW");
+});
+
 describe("at the same moment", () => {
   test.each(["with a reservation", "of a free unit"])(
     "one lead %s is converted once, 100 times at once",

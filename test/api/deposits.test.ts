@@ -5,6 +5,7 @@ import { passTime } from "../harness/clock.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
+import { untouched } from "../harness/untouched.ts";
 
 let world: Portfolio;
 let owen: Person;
@@ -31,7 +32,9 @@ async function run(field: string, input: Record<string, unknown>, person = owen)
 }
 function refused(field: string, input: Record<string, unknown>, person = owen) {
   const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+  return untouched(world, () =>
+    person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input }),
+  );
 }
 const make = (input: Record<string, unknown>, person = owen) =>
   run("createDeposit", { buyerId: buyer, title: "Deposit", ...input }, person);
@@ -84,6 +87,49 @@ describe("a percentage", () => {
     });
     const inDinar = await createBuyer(owen, dinar, { price: "1000.001" });
     expect((await make({ buyerId: inDinar, percent: "0.05" })).amountDue).toBe("0.500");
+  });
+
+  test("is of the price alone, or with what was chosen on top: gross before, net after discounts and credits", async () => {
+    const project = await createProject(owen, { organizationId: world.harbour.id, title: "Chosen" });
+    const unitId = await create("createUnit", {
+      projectId: project.id,
+      title: "C1",
+      status: "AVAILABLE",
+      price: "400000.00",
+    });
+    const of = await createBuyer(owen, project, { unitId, price: "400000.00" });
+    const categoryId = await create("createSpecCategory", { projectId: project.id, title: "Kitchen" });
+    const elementId = await create("createSpecElement", { categoryId, title: "Counter" });
+    const optionId = await create("createSpecOption", {
+      elementId,
+      title: "Marble",
+      price: "10000.00",
+      tier: "UPGRADE",
+    });
+    const personalizationId = await create("createPersonalization", {
+      unitId,
+      buyerId: of,
+      selections: [{ optionId }],
+    });
+    await create("createPersonalizationDiscount", { personalizationId, title: "Sale", percent: 10 });
+    await create("createPersonalizationCredit", { personalizationId, title: "Thanks", amount: "500.00" });
+    for (const status of ["SUBMITTED", "APPROVED"])
+      await owen.get(
+        `mutation ($id: ID!) { updatePersonalization(input: { id: $id, status: ${status} }) { id } }`,
+        { id: personalizationId },
+      );
+    const due = async (percentBase: string) =>
+      (await make({ buyerId: of, percent: 5, percentBase })).amountDue;
+    expect([
+      await due("PURCHASE_PRICE"),
+      await due("GROSS_PURCHASE_PRICE"),
+      await due("NET_PURCHASE_PRICE"),
+    ]).toEqual(["20000.00", "20500.00", "20425.00"]);
+    const { buyer: purchase } = await owen.get(
+      "query ($id: ID!) { buyer(id: $id) { netPurchasePrice netPurchasePriceBalance } }",
+      { id: of },
+    );
+    expect(purchase).toEqual({ netPurchasePrice: "408500.00", netPurchasePriceBalance: "408500.00" });
   });
 
   test("follows the price until it is asked for", async () => {
@@ -184,6 +230,28 @@ describe("bad input", () => {
       expect(
         await refused("createDeposit", { buyerId: buyer, title: "Deposit", amount: 1, [field!]: id }),
       ).toMatchObject({ code: "NOT_FOUND", field });
+  });
+});
+
+test("of a purchase that is cancelled, what is not paid is not due any more, and nothing new is", async () => {
+  const of = await createBuyer(owen, world.project);
+  const [open, part] = [await make({ buyerId: of, amount: 10 }), await make({ buyerId: of, amount: 10 })];
+  await pay(part.id, 5);
+  const { rows } = await world.owner.query(
+    "select id from app_public.fallout_reasons where project_id = $1 limit 1",
+    [world.project.id],
+  );
+  await owen.get(
+    `mutation ($id: ID!, $reason: ID!) { updateBuyer(input: { id: $id, status: CANCELLED, falloutReasonId: $reason }) { id } }`,
+    { id: of, reason: rows[0].id },
+  );
+  expect([(await look(open.id)).status, (await look(part.id)).status]).toEqual([
+    "CANCELLED",
+    "PARTIALLY_PAID",
+  ]);
+  expect(await refused("createDeposit", { buyerId: of, title: "Late", amount: 1 })).toMatchObject({
+    code: "CONFLICT",
+    field: "buyerId",
   });
 });
 

@@ -207,6 +207,11 @@ describe("states", () => {
             "update app_public.leads set status = $2::text, fallout_reason_id = case when $2::text = 'LOST' then $3::uuid end where id = $1",
             [id, status, reason],
           );
+          if (status === "CONVERTED")
+            await client.query(
+              "insert into app_public.buyers (project_id, lead_id, price) values ($1, $2, 1)",
+              [world.project.id, id],
+            );
           await client.query("commit");
         } finally {
           client.release();

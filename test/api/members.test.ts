@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startApi, type Api, type Person } from "../harness/api.ts";
+import { join } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
 let api: Api;
@@ -120,5 +121,32 @@ test("messages are forwarded, and floods refused", async () => {
   expect(mails).toHaveLength(6);
   expect(mails.filter(({ to }) => to![0]!.address === "desk@example.com")).toMatchObject([
     { subject: "Message from Vi Bcc: x@example.com to Homes" },
+  ]);
+});
+
+test("of two owners who demote each other 50 times each at once, one stays", async () => {
+  const [uma, otto] = [await api.signUp("Uma"), await api.signUp("Otto")];
+  const { createOrganization: shared } = await uma.get(
+    'mutation { createOrganization(input: { name: "Shared" }) { id } }',
+  );
+  await join(api, shared.id, otto, "OWNER");
+  const demote = (by: Person, whom: Person) =>
+    by.ask(
+      `mutation ($o: ID!, $u: ID!) { updateOrganizationMemberRole(input: { organizationId: $o, userId: $u, role: MEMBER }) { role } }`,
+      { o: shared.id, u: whom.id },
+    );
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => (i % 2 ? demote(uma, otto) : demote(otto, uma))),
+  );
+  const codes = new Set(answers.map((answer) => answer.errors?.[0]?.extensions.code ?? "OK"));
+  expect([...codes].filter((code) => !["OK", "FORBIDDEN", "CONFLICT"].includes(code))).toEqual([]);
+  expect(codes).toContain("OK");
+  const { rows } = await api.owner.query(
+    "select role, count(*)::int from app_public.organization_user_connections where organization_id = $1 group by role order by role",
+    [shared.id],
+  );
+  expect(rows).toEqual([
+    { role: "MEMBER", count: 1 },
+    { role: "OWNER", count: 1 },
   ]);
 });

@@ -7,6 +7,7 @@ import { invite } from "../harness/negotiations.ts";
 import { join } from "../harness/world.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
+import { untouched } from "../harness/untouched.ts";
 
 let world: Portfolio;
 let owen: Person;
@@ -32,10 +33,12 @@ async function run(field: string, input: Record<string, unknown>, members = "id"
   return data[field];
 }
 
-/** What an operation is refused with. */
+/** What an operation is refused with; nothing has changed then. */
 function refused(field: string, input: Record<string, unknown>, person = owen) {
   const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { __typename } }`, { input });
+  return untouched(world, () =>
+    person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { __typename } }`, { input }),
+  );
 }
 
 const at = (hour: number, day = 10) =>

@@ -809,6 +809,54 @@ describe("what depends on one stays", () => {
   });
 });
 
+test("assigning a lead while it reserves and calls off: nobody is in the way of anybody", async () => {
+  const leadId = await lead({ assigneeId: world.max.id });
+  const homes = await Promise.all(Array.from({ length: 6 }, () => unit()));
+  const outcomes = new Set<string>();
+  const note = async (what: string, answer: ReturnType<Person["ask"]>) => {
+    outcomes.add(`${what} ${(await answer).errors?.[0]?.extensions.code ?? "OK"}`);
+  };
+  const assign = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }`;
+  await Promise.all(
+    Array.from({ length: 18 }, async (_, player) => {
+      for (let turn = 0; turn < 6; turn++) {
+        const what = (player + turn) % 3;
+        if (what === 0)
+          await note(
+            "reserve",
+            owen.ask(creation, {
+              input: { unitId: homes[(player * 5 + turn) % 6], leadId, acceptedTerms: true },
+            }),
+          );
+        else if (what === 1)
+          await note(
+            "assign",
+            owen.ask(assign, {
+              input: { id: leadId, assigneeId: (player + turn) % 2 ? world.mia.id : owen.id },
+            }),
+          );
+        else {
+          const { rows } = await world.owner.query<{ id: string }>(
+            "select id from app_public.reservations where lead_id = $1 and status = 'PENDING' order by random() limit 1",
+            [leadId],
+          );
+          for (const { id } of rows)
+            await note("refund", owen.ask(change, { input: { id, status: "REFUNDED" } }));
+        }
+      }
+    }),
+  );
+  // A deadlock that outlasted the retries would be told as a conflict.
+  expect(
+    [...outcomes].filter((outcome) => outcome.endsWith("CONFLICT") || outcome.endsWith("INTERNAL")),
+  ).toEqual([]);
+  expect(outcomes).toContain("refund OK");
+  const { rows } = await world.owner.query(
+    "select r.id from app_public.reservations r join app_public.leads l on l.id = r.lead_id where l.assignee_id is distinct from r.assignee_id",
+  );
+  expect(rows).toEqual([]);
+});
+
 describe("a buyer with a purchase in the project", () => {
   let bea: Person;
   beforeAll(async () => {
