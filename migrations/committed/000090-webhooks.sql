@@ -1,5 +1,5 @@
---! Previous: sha1:21ebffe767e3d146ce19b3ccbad89e02b4000167
---! Hash: sha1:c4900fa15a995304c39735d24aa6fff1d05df917
+--! Previous: sha1:3d0052ac1b349f8692bff6f9dcab4f48330e09b2
+--! Hash: sha1:8ae331157bd9a7d1adc4c117e6ace75c257e149a
 --! Message: webhooks
 
 -- Where an organization wants its events sent. ENABLED ⇄ PAUSED (what happens meanwhile waits); three failures in a row make it

@@ -1,5 +1,5 @@
---! Previous: sha1:c4900fa15a995304c39735d24aa6fff1d05df917
---! Hash: sha1:06b983c779f8b31b1bf211746118fb937ce8fd68
+--! Previous: sha1:8ae331157bd9a7d1adc4c117e6ace75c257e149a
+--! Hash: sha1:983a2850f62f96a328181167abdd7e2bb05c7dfb
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker

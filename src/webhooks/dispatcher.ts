@@ -89,7 +89,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   const claim = async (): Promise<number> => {
     const room = capacity - underway.size;
     // Without a listening connection, what it claims would be taken for that of a dead one.
-    if (room === 0 || !listener) return 0;
+    if (stopping || room === 0 || !listener) return 0;
     const { rows } = await pool.query<Delivery>(
       "select * from app_private.claim_webhook_deliveries($1, make_interval(secs => $2), $3)",
       [room, timeoutMs / 1000 + 20, holder],
@@ -112,6 +112,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   };
 
   const fanOut = async (): Promise<boolean> => {
+    if (stopping) return false;
     const { rows } = await pool.query<{ more: boolean }>("select app_private.fan_out_webhooks($1) as more", [
       batch,
     ]);
@@ -123,10 +124,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   };
   // Apart from each other, so that a long way behind keeps nobody from what is made already.
   const sender = onCall(async () => {
-    while (!stopping && (await claim()) > 0);
+    while ((await claim()) > 0);
   }, report);
   const fanner = onCall(async () => {
-    for (let more = true; more && !stopping;) {
+    for (let more = true; more;) {
       more = await fanOut();
       sender.call();
     }

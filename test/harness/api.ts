@@ -69,7 +69,9 @@ export const secretKeys = [{ kid: "test", secret: "a key of the tests with at le
 const password = "correct horse battery staple";
 let names = 0;
 
-export interface StartOptions extends Partial<Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">> {
+export interface StartOptions extends Partial<
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
+> {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
 }

@@ -310,14 +310,14 @@ test("a paused webhook gets later what happened meanwhile, a deleted one nothing
     });
   await set("PAUSED");
   await lead("Patient");
-  const test = await world.owen.get(
+  const { sendTestWebhook: sent } = await world.owen.get(
     "mutation ($id: ID!) { sendTestWebhook(input: { id: $id }) { id status attempt event { id } } }",
     { id: made.id },
   );
-  expect(test.sendTestWebhook).toMatchObject({ status: "PENDING", attempt: 0, event: null });
+  expect(sent).toMatchObject({ status: "PENDING", attempt: 0, event: null });
   // A test is sent all the same.
   const message = await receiver.next();
-  expect(message).toMatchObject({ id: test.sendTestWebhook.id, event: { type: "webhook.test" } });
+  expect(message).toMatchObject({ id: sent.id, event: { type: "webhook.test" } });
   new Webhook(made.secret).verify(message.text, message.headers);
   expect(receiver.messages).toHaveLength(1);
   await set("ENABLED");
@@ -363,7 +363,7 @@ test("during the grace both secrets sign, after it the new one only", async () =
   await lead("New");
   const after = await receiver.next();
   new Webhook(rotated.secret).verify(after.text, after.headers);
-  expect(() => new Webhook(made.secret).verify(after.text, after.headers)).toThrow();
+  expect(() => new Webhook(made.secret).verify(after.text, after.headers)).toThrow("No matching signature");
 });
 
 test("a range is sent again under the same ids", async () => {
@@ -462,4 +462,34 @@ test("a secret whose key is missing is a failure that is tried again", async () 
     { status: "RETRYING", responseStatus: null, responseBody: "The service cannot open the secret." },
   ]);
   expect(receiver.messages).toEqual([]);
+});
+
+test("of an event that is too large all but the record arrives", async () => {
+  await create();
+  const id = await lead("Large");
+  const small = await receiver.next();
+  const { rows } = await world.owner.query(
+    `select app_private.webhook_body(jsonb_populate_record(e, jsonb_build_object('data', jsonb_build_object('name', repeat('x', 262144)))))::json as body
+     from app_public.events e where e.id = $1`,
+    [small.id],
+  );
+  expect(rows[0].body).toMatchObject({ id: small.id, type: "lead.created", subjectId: id, truncated: true });
+  expect(rows[0].body).not.toHaveProperty("data");
+});
+
+test("deliveries that are over are kept for 30 days", async () => {
+  const made = await create();
+  await lead("Old");
+  await lead("Young");
+  await until(made, (w) => w.deliveries.length === 2 && settled(w));
+  await world.owner.query(
+    `update app_public.webhook_deliveries d set inserted_at = now() - interval '31 days' from app_public.events e
+     where e.id = d.event_id and e.data ->> 'name' = 'Old' and d.webhook_id = $1`,
+    [made.id],
+  );
+  const outbox = await createOutbox();
+  await world.owner.query("select app_private.add_job('webhook_deliveries__sweep')");
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  await outbox.remove();
+  expect((await read(made)).deliveries).toHaveLength(1);
 });
