@@ -1,5 +1,5 @@
 --! Previous: sha1:8ae331157bd9a7d1adc4c117e6ace75c257e149a
---! Hash: sha1:983a2850f62f96a328181167abdd7e2bb05c7dfb
+--! Hash: sha1:6f18caa34f7519894676ab8f02d6e1c60708fd50
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker
@@ -113,8 +113,8 @@ begin
       delete from app_private.webhook_progress p where p.webhook_id = new.id;
       delete from app_private.webhook_secrets s where s.webhook_id = new.id;
     end if;
-  elsif new.status = 'ENABLED' and not coalesce(app_hidden.is_service(), false) then
-    -- By hand: the receiver is said to be well, so what waits is tried at once.
+  elsif new.url is distinct from old.url or (new.status = 'ENABLED' and not coalesce(app_hidden.is_service(), false)) then
+    -- By hand: the receiver is said to be well, or another, so what waits is tried at once.
     update app_private.webhook_progress p set failure_count = 0, failing_since = null,
         last_sequence = case when old.status = 'DISABLED'
           then coalesce((select c.last_sequence from app_private.event_counters c where c.stream_id = new.organization_id), 0) else p.last_sequence end
@@ -125,7 +125,7 @@ begin
   return null;
 end $$;
 create trigger _700_follow after update on app_public.webhooks for each row
-  when (old.status is distinct from new.status or old.deleted_at is distinct from new.deleted_at) execute function app_private.tg_webhooks__follow();
+  when (old.status is distinct from new.status or old.url is distinct from new.url or old.deleted_at is distinct from new.deleted_at) execute function app_private.tg_webhooks__follow();
 
 --------------------------------------------------------------------------------------------------------
 -- Fanning out.

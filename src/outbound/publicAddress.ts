@@ -3,7 +3,7 @@
  * port 443 or 8443; its name is resolved, and unless each of the answers is public, it is refused. The connection then goes to
  * exactly these answers: a name that resolves differently a moment later leads nowhere else.
  */
-import { lookup } from "node:dns/promises";
+import { Resolver } from "node:dns/promises";
 import { BlockList, isIP, isIPv4 } from "node:net";
 
 /** An IP address that was checked. */
@@ -113,10 +113,17 @@ async function resolveHost(host: string, policy: AddressPolicy): Promise<Checked
   if (family) return [{ address: host, family: family as 4 | 6 }];
   if (localName.test(host) && !(policy.loopback && host === "localhost"))
     throw new AddressRefused("This address does not lead to a public network.");
-  try {
-    const found = await lookup(host, { all: true, verbatim: true });
-    return found.map(({ address, family: version }) => ({ address, family: version as 4 | 6 }));
-  } catch {
-    throw new AddressUnknown("The name of this address is not known.");
-  }
+  if (policy.loopback && host === "localhost") return [{ address: "127.0.0.1", family: 4 }];
+  // NOTE: Not `lookup`, which occupies one of the process's few threads for as long as a slow name server likes.
+  const resolver = new Resolver({ timeout: 2000, tries: 2 });
+  const [found4, found6] = await Promise.all([
+    resolver.resolve4(host).catch(() => []),
+    resolver.resolve6(host).catch(() => []),
+  ]);
+  const found: CheckedAddress[] = [
+    ...found4.map((address) => ({ address, family: 4 as const })),
+    ...found6.map((address) => ({ address, family: 6 as const })),
+  ];
+  if (found.length === 0) throw new AddressUnknown("The name of this address is not known.");
+  return found;
 }

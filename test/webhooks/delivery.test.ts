@@ -493,3 +493,18 @@ test("deliveries that are over are kept for 30 days", async () => {
   await outbox.remove();
   expect((await read(made)).deliveries).toHaveLength(1);
 });
+
+test("another address gets at once what the former one did not take", async () => {
+  const made = await create("https://localhost:1/");
+  await lead("Moved");
+  expect(await until(made, settled)).toMatchObject({ failureCount: 1 });
+  await world.owen.get(
+    "mutation ($id: ID!, $url: URL!) { updateWebhook(input: { id: $id, url: $url }) { id } }",
+    {
+      id: made.id,
+      url: receiver.url,
+    },
+  );
+  expect((await receiver.next()).event.data.name).toBe("Moved");
+  await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+});
