@@ -1,5 +1,5 @@
 --! Previous: sha1:ec8b6f20a6f5a63a385ee670a3e798f05d0a2c8e
---! Hash: sha1:3d0052ac1b349f8692bff6f9dcab4f48330e09b2
+--! Hash: sha1:64ee07b1ca828e7cc069ba3d6f2c9e1da6a15701
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
@@ -47,6 +47,8 @@ comment on column app_public.import_buyers_payload.skipped_count is
 comment on column app_public.import_buyers_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
 comment on column app_public.import_buyers_payload.errors is 'What is wrong with the rows that were refused, in their order; the first 1,000.';
 comment on column app_public.import_buyers_payload.buyers is 'The purchases that were created or changed, in the order of the file; the first 1,000.';
+
+create index buyers_email on app_public.buyers (project_id, email) where deleted_at is null and email is not null;
 
 create function app_private.try_e164(phone text, country text) returns text
 language plpgsql stable as $$
@@ -114,6 +116,8 @@ begin
 
   -- One import of a project after the other, so that the second finds what the first one made.
   perform pg_advisory_xact_lock(hashtextextended('import_buyers ' || project.id, 0));
+  -- PERF: a table that grew a moment ago looks small to the planner, which then compares each row with each.
+  perform set_config('enable_nestloop', 'off', true);
   perform app_private.check_import_rows('importBuyers');
   insert into pg_temp.import_errors
     select r.row, 'legal_name', 'BAD_USER_INPUT', 'Say who buys: a name, a company or an e-mail address.', null
@@ -169,12 +173,14 @@ begin
     from pg_temp.import_rows r
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null and lower(u.number) = lower(r.unit)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
+    -- PERF: each kind of key along its own index.
+    left join app_public.buyers of_unit on of_unit.unit_id = u.id and of_unit.deleted_at is null and of_unit.status <> 'CANCELLED'
+    left join app_public.buyers of_lot on of_lot.lot_id = l.id and of_lot.unit_id is null and of_lot.deleted_at is null and of_lot.status <> 'CANCELLED'
     left join lateral (
-      select x.* from app_public.buyers x
-      where x.project_id = project.id and x.deleted_at is null and x.status <> 'CANCELLED'
-        and case when r.unit is not null then x.unit_id = u.id when r.lot is not null then x.lot_id = l.id and x.unit_id is null
-          else x.email = lower(r.email) and x.unit_id is null and x.lot_id is null end
-      order by x.id limit 1) b on true
+      select x.id from app_public.buyers x
+      where r.unit is null and r.lot is null and x.project_id = project.id and x.email = lower(r.email) and x.deleted_at is null and x.status <> 'CANCELLED' and x.unit_id is null and x.lot_id is null
+      order by x.id limit 1) of_email on true
+    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id)
     where not exists (select from pg_temp.import_errors e where e.row = r.row);
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE', 'Somebody else with another e-mail address buys it.', null
@@ -186,6 +192,7 @@ begin
     where b.id = r.existing_id and (not coalesce(update_existing, false)
       or to_jsonb(jsonb_populate_record(b, r.entry)) = to_jsonb(b));
   get diagnostics result.skipped_count = row_count;
+  perform set_config('enable_nestloop', 'on', true);
 
   create temp table import_written (row int not null, id uuid not null) on commit drop;
   begin
