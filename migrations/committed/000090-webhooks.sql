@@ -1,5 +1,5 @@
---! Previous: sha1:3d0052ac1b349f8692bff6f9dcab4f48330e09b2
---! Hash: sha1:8ae331157bd9a7d1adc4c117e6ace75c257e149a
+--! Previous: sha1:64ee07b1ca828e7cc069ba3d6f2c9e1da6a15701
+--! Hash: sha1:d87ba8b631d0a122a96e9d5add6364560dd48374
 --! Message: webhooks
 
 -- Where an organization wants its events sent. ENABLED ⇄ PAUSED (what happens meanwhile waits); three failures in a row make it

@@ -1,5 +1,5 @@
---! Previous: sha1:8ae331157bd9a7d1adc4c117e6ace75c257e149a
---! Hash: sha1:6f18caa34f7519894676ab8f02d6e1c60708fd50
+--! Previous: sha1:d87ba8b631d0a122a96e9d5add6364560dd48374
+--! Hash: sha1:ac52f70271c2d3a9d9742ea6397816b247548e22
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker
