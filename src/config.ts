@@ -25,6 +25,10 @@ export interface Config {
   readonly trustProxy: string[] | number | false;
   /** Undefined means the key kept in `dataDir`. */
   readonly jwtKeys: readonly JwtKey[] | undefined;
+  /** Undefined means the key kept in `dataDir`. */
+  readonly secretKeys: readonly JwtKey[] | undefined;
+  /** Whether the addresses of webhooks may lead to this machine. */
+  readonly loopbackWebhooks: boolean;
   readonly smtpUrl: string | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
@@ -91,6 +95,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const databaseUrl = read("DATABASE_URL");
   const authenticatorUrl = read("AUTHENTICATOR_URL");
   const jwtKeys = read("JWT_KEYS");
+  const secretKeys = read("SECRET_KEYS");
   const mailFrom = must("MAIL_FROM");
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
@@ -112,6 +117,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     tls: cert && key ? Object.freeze({ cert, key }) : undefined,
     trustProxy: must("TRUST_PROXY"),
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
+    secretKeys: secretKeys && Object.freeze(secretKeys),
+    loopbackWebhooks: must("LOOPBACK_WEBHOOKS"),
     smtpUrl: read("SMTP_URL"),
     s3: bucket
       ? Object.freeze({
@@ -141,10 +148,11 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     problems.push("DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.");
-  if (production && databaseUrl && !env.JWT_KEYS && mode !== "migrate")
-    problems.push(
-      "JWT_KEYS is required in production with DATABASE_URL, so that all processes share the same keys.",
-    );
+  for (const name of ["JWT_KEYS", "SECRET_KEYS"] as const)
+    if (production && databaseUrl && !env[name] && mode !== "migrate")
+      problems.push(
+        `${name} is required in production with DATABASE_URL, so that all processes share the same keys.`,
+      );
   if (mode !== "all" && !env.DATABASE_URL && mode !== "migrate")
     problems.push(`--${mode}-only needs DATABASE_URL: the embedded database belongs to one process.`);
   if (problems.length > 0) throw new ConfigError(problems);

@@ -16,12 +16,18 @@ import type { FileStore } from "./providers/files/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
+import { createSeal, type SealingKey } from "./seal.ts";
+import { webhookTransforms } from "./webhooks/transforms.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
   poolSize: number;
   jwtKeys: readonly LoginTokenKey[];
+  /** What secrets are sealed with. */
+  secretKeys: readonly SealingKey[];
+  /** Whether the addresses of webhooks may lead to this machine; not where left out. */
+  loopbackWebhooks?: boolean;
   /** Where the contents of files lie. */
   fileStore: FileStore;
   /** Files on their way in rest in its folder `incoming`. */
@@ -50,6 +56,8 @@ export async function startGraphql({
   authenticatorUrl,
   poolSize,
   jwtKeys,
+  secretKeys,
+  loopbackWebhooks = false,
   fileStore,
   dataDir,
   baseUrl,
@@ -72,6 +80,7 @@ export async function startGraphql({
         signLoginToken: createLoginTokens(jwtKeys).sign,
         signFileAddress: addresses.sign,
         files,
+        webhookTransforms: webhookTransforms(createSeal(secretKeys), { loopback: loopbackWebhooks }),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),

@@ -35,6 +35,7 @@ import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
+import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
 declare global {
   namespace Grafast {
@@ -51,6 +52,7 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   signFileAddress: FileAddresses["sign"];
   files: Files;
+  webhookTransforms: WebhookTransforms;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -63,6 +65,7 @@ export function createPreset({
   signLoginToken,
   signFileAddress,
   files,
+  webhookTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -150,6 +153,7 @@ export function createPreset({
         hashPassword: withPool(hashPassword),
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
+        ...webhookTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -1,5 +1,5 @@
 import { decideAddress } from "./address.ts";
-import { loadJwtKeys } from "./auth/keys.ts";
+import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
@@ -17,7 +17,9 @@ import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { Readiness } from "./readiness.ts";
+import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
+import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startWorker } from "./worker.ts";
 
 const requestsFinishWithinMs = 10_000;
@@ -71,6 +73,13 @@ async function main(): Promise<void> {
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
+      const dispatcher = await startDispatcher({
+        connectionString: database.ownerUrl,
+        seal: createSeal(await loadSecretKeys(config)),
+        loopback: config.loopbackWebhooks,
+        log,
+      });
+      shutdown.add("webhooks", dispatcher.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {
@@ -79,6 +88,8 @@ async function main(): Promise<void> {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
         jwtKeys,
+        secretKeys: await loadSecretKeys(config),
+        loopbackWebhooks: config.loopbackWebhooks,
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,

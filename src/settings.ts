@@ -180,6 +180,18 @@ export const settings = {
       "Keys of login tokens, `name:secret,name:secret`, 32 characters or more each. The first signs, all verify. Required in production with DATABASE_URL.",
     parse: jwtKeys,
   }),
+  SECRET_KEYS: setting({
+    defaultText: "a random one, kept in DATA_DIR",
+    description:
+      "Keys that the secrets of webhooks are sealed with, `name:secret,name:secret`, 32 characters or more each. The first seals, all open. Required in production with DATABASE_URL.",
+    parse: jwtKeys,
+  }),
+  LOOPBACK_WEBHOOKS: setting({
+    default: "0",
+    description:
+      "For development: webhooks may lead to this machine (`https://localhost:3000`), any port, whatever the certificate.",
+    parse: flag,
+  }),
   SMTP_URL: setting({
     defaultText: "mail is written to DATA_DIR/outbox",
     description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",

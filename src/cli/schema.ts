@@ -23,6 +23,7 @@ await withScratchDatabase(async (ownerUrl) => {
       signLoginToken: unused,
       signFileAddress: unused,
       files: { take: unused, read: unused },
+      webhookTransforms: { publicAddress: unused, freshSecret: unused },
     }),
   );
   await pool.end();

@@ -6,7 +6,7 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { argumentDescriptions, baseCodec, camel, inputTypeOf } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { callInMutation } from "./call.ts";
-import { argumentValues, columnMembers, describeId, type Member } from "./members.ts";
+import { argumentValues, columnMembers, describeId, isGiven, type Member } from "./members.ts";
 import type { Operation } from "./operation.ts";
 
 /** Tables whose records have a slug; mirrors app_hidden.has_slug. */
@@ -34,17 +34,19 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
             ({ name }) => name !== "id" || tags?.withoutId === undefined,
           )
         : []),
-      ...own.map((parameter): Member => {
-        const name = camel(parameter.name!);
-        const type = inputTypeOf(build, parameter.codec);
-        return {
-          name,
-          column: parameter.name!,
-          codec: parameter.codec,
-          type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
-          description: told.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
-        };
-      }),
+      ...own
+        .filter(({ codec }) => !isGiven(codec))
+        .map((parameter): Member => {
+          const name = camel(parameter.name!);
+          const type = inputTypeOf(build, parameter.codec);
+          return {
+            name,
+            column: parameter.name!,
+            codec: parameter.codec,
+            type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
+            description: told.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
+          };
+        }),
     ]);
   const transforms = build.options.argumentTransforms ?? {};
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;

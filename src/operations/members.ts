@@ -123,6 +123,7 @@ export async function argumentValues(
   for (const parameter of operation.own) {
     const member = camel(parameter.name!);
     let value = input[member];
+    if (isGiven(parameter.codec)) value = {};
     if (value === undefined) continue;
     const transform = transformOf(parameter.codec);
     if (transform && value !== null) {
@@ -133,6 +134,11 @@ export async function argumentValues(
     values[parameter.name!] = toDatabaseNames(parameter.codec, value, member);
   }
   return values;
+}
+
+/** Whether the service makes the value itself, by the tag @given of a domain: no member of the input. */
+export function isGiven(codec: PgCodec): boolean {
+  return codec.extensions?.tags?.given !== undefined;
 }
 
 /** The tag @transform of a domain. */

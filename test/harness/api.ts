@@ -63,10 +63,15 @@ export interface Api {
   stop(): Promise<void>;
 }
 
+/** What the API under test seals secrets with. */
+export const secretKeys = [{ kid: "test", secret: "a key of the tests with at least 32 characters" }];
+
 const password = "correct horse battery staple";
 let names = 0;
 
-export interface StartOptions extends Partial<Pick<GraphqlOptions, "adaptor" | "location">> {
+export interface StartOptions extends Partial<
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
+> {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
 }
@@ -83,6 +88,7 @@ export async function startApi(
     authenticatorUrl: database.authenticatorUrl,
     poolSize: 10,
     jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    secretKeys,
     fileStore: createFileStore({ dataDir }),
     dataDir,
     baseUrl: "https://plat.example",

@@ -79,7 +79,11 @@ const refused: [NodeJS.ProcessEnv, string][] = [
   [{ JWT_KEYS: secret }, "JWT_KEYS must be a list of name:secret pairs, as in 2026a:secret,2025b:secret."],
   [{ JWT_KEYS: `a:${secret},a:${secret}` }, "JWT_KEYS has two keys of the same name."],
   [
-    { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d" },
+    { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", JWT_KEYS: `a:${secret}` },
+    "SECRET_KEYS is required in production with DATABASE_URL, so that all processes share the same keys.",
+  ],
+  [
+    { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", SECRET_KEYS: `a:${secret}` },
     "JWT_KEYS is required in production with DATABASE_URL, so that all processes share the same keys.",
   ],
   [{ SMTP_URL: "mail.example.com" }, "SMTP_URL must be an address that starts with smtp:// or smtps://."],

@@ -142,15 +142,19 @@ const callableByAnybody = {
     "create_personalization",
     "create_reservation",
     "create_user_otp",
+    "create_webhook",
     "delete_lead_source",
     "delete_organization_avatar",
     "delete_project_avatar",
     "invite_buyer",
     "login",
+    "redeliver_events",
     "remove_organization_member",
     "resend_organization_invite",
     "reset_password",
     "revoke_organization_invite",
+    "rotate_webhook_secret",
+    "send_test_webhook",
     "update_appointment",
     "update_buyer",
     "update_lead",
@@ -300,6 +304,10 @@ const callableByAnybody = {
     "users_reservations",
     "users_username",
     "viewer",
+    "webhooks_allowed_transitions",
+    "webhooks_deliveries",
+    "webhooks_failure_count",
+    "webhooks_last_delivery_at",
   ],
   /** Called by invoker functions of the API with what they have checked; the API shows none of them. */
   internals: [
@@ -405,6 +413,8 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_public.trackers_last_hit_at",
     "app_public.trackers_lead_count",
     "app_public.users_permissions",
+    "app_public.webhooks_failure_count",
+    "app_public.webhooks_last_delivery_at",
   ]);
 });
 

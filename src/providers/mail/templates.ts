@@ -134,3 +134,18 @@ export function projectContacted(
     footer: `You get this mail because notifications of contact messages or new leads are on for you in ${organization}. Switch them off with updateOrganizationNotifications.`,
   });
 }
+
+/** To the owners: a webhook takes nothing any more. */
+export function webhookDisabled(values: { organization: string; url: string; reason: string }): Rendered {
+  const { organization, url, reason } = values;
+  return render({
+    subject: `A webhook of ${organization} was disabled`,
+    blocks: [
+      `Events of ${organization} are no longer sent to this address:`,
+      { code: url },
+      reason,
+      "Once the receiver works again, enable the webhook with updateWebhook and have what it missed sent with redeliverEvents.",
+    ],
+    footer: `You get this mail because you own ${organization}.`,
+  });
+}

@@ -1,0 +1,209 @@
+/**
+ * Sends what webhooks wait for. A commit notifies; the stream is fanned out, what is due is leased and sent, and the database
+ * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
+ * again as soon as its connection is gone. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
+ */
+import { Client, Pool } from "pg";
+import type { Logger } from "../log.ts";
+import { postPublicly, type PostResult } from "../outbound/post.ts";
+import type { Seal } from "../seal.ts";
+import { signedHeaders } from "./signature.ts";
+
+export interface DispatcherOptions {
+  /** The owner's. */
+  connectionString: string;
+  seal: Seal;
+  /** Whether addresses may lead to this machine. */
+  loopback: boolean;
+  log: Logger;
+  timeoutMs?: number;
+}
+
+export interface Dispatcher {
+  /** Takes no further deliveries, waits for those on their way. */
+  stop(): Promise<void>;
+}
+
+/** Deliveries on their way at a time, in one process. */
+const capacity = 256;
+/** Events per webhook and transaction. */
+const batch = 500;
+/** How often it looks without being called: for retries, and for calls that were missed. */
+const lookEveryMs = 1000;
+const answerLimit = 64 * 1024;
+
+interface Delivery {
+  delivery_id: string;
+  attempt: number;
+  message_id: string;
+  url: string;
+  body: string;
+  sealed: string;
+  previous_sealed: string | null;
+}
+
+/** Starts to send, once the database can be reached. */
+export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
+  const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
+  const pool = new Pool({ connectionString, max: 4, application_name: "plat-webhooks" });
+  pool.on("error", (error) => log.warn({ err: error }, "A database connection of the webhooks broke."));
+  const underway = new Set<Promise<void>>();
+  let stopping = false;
+  let listener: Client | undefined;
+  /** The process of the database behind the listening connection: as long as it is there, so are we. */
+  let holder = 0;
+
+  async function send({ sealed, previous_sealed, ...delivery }: Delivery): Promise<PostResult> {
+    let secrets: string[];
+    try {
+      secrets = [sealed, previous_sealed].filter((text) => text !== null).map(seal.open);
+    } catch (error) {
+      log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
+      return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
+    }
+    return postPublicly(delivery.url, {
+      headers: {
+        "content-type": "application/json",
+        "user-agent": "Plat-Webhooks/1",
+        ...signedHeaders(delivery.message_id, delivery.body, secrets),
+      },
+      body: delivery.body,
+      timeoutMs,
+      answerLimit,
+      loopback,
+    });
+  }
+
+  async function deliver(delivery: Delivery): Promise<void> {
+    const result = await send(delivery);
+    await pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
+      delivery.delivery_id,
+      delivery.attempt,
+      result.answer?.status ?? null,
+      result.answer?.text ?? result.failure,
+      result.durationMs,
+      result.answer?.retryAfter ?? null,
+    ]);
+  }
+
+  const claim = async (): Promise<number> => {
+    const room = capacity - underway.size;
+    // Without a listening connection, what it claims would be taken for that of a dead one.
+    if (stopping || room === 0 || !listener) return 0;
+    const { rows } = await pool.query<Delivery>(
+      "select * from app_private.claim_webhook_deliveries($1, make_interval(secs => $2), $3)",
+      [room, timeoutMs / 1000 + 20, holder],
+    );
+    for (const delivery of rows) {
+      const sending = deliver(delivery)
+        // What could not be settled is sent again when the lease is over.
+        .catch((error: unknown) => log.error({ err: error }, "A delivery of a webhook failed."))
+        .finally(() => {
+          underway.delete(sending);
+          sender.call();
+        });
+      underway.add(sending);
+    }
+    return rows.length;
+  };
+
+  const freeDead = async (): Promise<void> => {
+    await pool.query("select app_private.free_webhook_deliveries()");
+  };
+
+  const fanOut = async (): Promise<boolean> => {
+    if (stopping) return false;
+    const { rows } = await pool.query<{ more: boolean }>("select app_private.fan_out_webhooks($1) as more", [
+      batch,
+    ]);
+    return rows[0]!.more;
+  };
+
+  const report = (error: unknown) => {
+    if (!stopping) log.warn({ err: error }, "The webhooks could not be looked after; they are in a moment.");
+  };
+  // Apart from each other, so that a long way behind keeps nobody from what is made already.
+  const sender = onCall(async () => {
+    while ((await claim()) > 0);
+  }, report);
+  const fanner = onCall(async () => {
+    for (let more = true; more;) {
+      more = await fanOut();
+      sender.call();
+    }
+  }, report);
+
+  const keeper = onCall(async () => {
+    await freeDead();
+    sender.call();
+  }, report);
+
+  async function listen(): Promise<void> {
+    const client = new Client({ connectionString, application_name: "plat-webhooks" });
+    client.on("notification", fanner.call);
+    client.on("error", (error) => {
+      if (!stopping) log.warn({ err: error }, "The webhooks' call line broke.");
+      if (listener === client) listener = undefined;
+    });
+    client.on("end", () => {
+      if (listener === client) listener = undefined;
+    });
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+    await client.query("listen plat_webhooks");
+    holder = rows[0]!.pid;
+    listener = client;
+  }
+
+  try {
+    await listen();
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  let connecting: Promise<void> | undefined;
+  const look = () => {
+    fanner.call();
+    keeper.call();
+    if (!listener)
+      connecting ??= listen()
+        .catch(report)
+        .finally(() => (connecting = undefined));
+  };
+  const timer = setInterval(look, lookEveryMs);
+  look();
+  return {
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await connecting;
+      await Promise.all([fanner.idle(), keeper.idle(), sender.idle()]);
+      await Promise.all(underway);
+      await sender.idle();
+      await listener?.end();
+      await pool.end();
+    },
+  };
+}
+
+/** Work that is done once at a time; a call meanwhile has it done once more. */
+function onCall(work: () => Promise<void>, report: (error: unknown) => void) {
+  let running: Promise<void> | undefined;
+  let again = false;
+  const run = async () => {
+    do {
+      again = false;
+      await work().catch(report);
+    } while (again);
+    running = undefined;
+  };
+  return {
+    call: () => {
+      if (running) again = true;
+      else running = run();
+    },
+    idle: async () => {
+      await running;
+    },
+  };
+}

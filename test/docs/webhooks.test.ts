@@ -1,0 +1,67 @@
+/** The README's receiver, run as it is written, beside the service. */
+import { spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import pino from "pino";
+import { generate } from "selfsigned";
+import { freePort } from "../../src/freePort.ts";
+import { createSeal } from "../../src/seal.ts";
+import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
+import { secretKeys } from "../harness/api.ts";
+import { guideBlocks } from "../harness/guide.ts";
+import { temporaryFolder } from "../harness/service.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+let dispatcher: Dispatcher;
+
+beforeAll(async () => {
+  world = await startWorld(undefined, { loopbackWebhooks: true });
+  dispatcher = await startDispatcher({
+    connectionString: world.database.ownerUrl,
+    seal: createSeal(secretKeys),
+    loopback: true,
+    log: pino({ level: "silent" }),
+  });
+});
+afterAll(async () => {
+  await dispatcher?.stop();
+  await world?.stop();
+});
+
+test("the receiver of the README prints the event", async () => {
+  const block = (await guideBlocks("README.md")).find(
+    ({ heading, language }) => heading === "Receive a webhook" && language === "js",
+  );
+  await using folder = await temporaryFolder();
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+  const [TLS_CERT, TLS_KEY] = [join(folder.path, "cert.pem"), join(folder.path, "key.pem")];
+  await Promise.all([writeFile(TLS_CERT, cert), writeFile(TLS_KEY, key)]);
+  const port = await freePort();
+  const { createWebhook: webhook } = await world.owen.get(
+    "mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id secret } }",
+    { input: { organizationId: world.harbour.id, url: `https://localhost:${port}`, events: ["lead.*"] } },
+  );
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", block!.text], {
+    env: { PATH: process.env.PATH, WEBHOOK_SECRET: webhook.secret, TLS_CERT, TLS_KEY, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    let printed = "";
+    const line = new Promise<string>((done) =>
+      child.stdout.setEncoding("utf8").on("data", (part: string) => {
+        printed += part;
+        if (printed.includes("\n")) done(printed.trim());
+      }),
+    );
+    const { createLead: lead } = await world.owen.get(
+      "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
+      { input: { projectId: world.project.id, name: "Vera" } },
+    );
+    // Before it listens, the first attempt may come to nothing.
+    expect(await line).toBe(`lead.created ${lead.id}`);
+  } finally {
+    child.kill();
+  }
+}, 30_000);

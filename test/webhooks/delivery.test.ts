@@ -1,0 +1,510 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { setImmediate } from "node:timers/promises";
+import pino from "pino";
+import { Webhook } from "standardwebhooks";
+import { createSeal } from "../../src/seal.ts";
+import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
+import { secretKeys } from "../harness/api.ts";
+import { startWorld, type World } from "../harness/world.ts";
+import { createOutbox, runJobs } from "../tasks/worker.ts";
+import { startReceiver, status, type Receiver } from "./receiver.ts";
+
+// Webhooks as their receivers see them: a real HTTPS server, the real dispatcher, the API.
+
+let world: World;
+let receiver: Receiver;
+let dispatchers: Dispatcher[];
+
+beforeAll(async () => {
+  world = await startWorld(undefined, { loopbackWebhooks: true });
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  receiver = await startReceiver();
+  dispatchers = [await dispatch()];
+});
+afterEach(async () => {
+  await world.owner.query("update app_public.webhooks set status = 'DISABLED' where status <> 'DISABLED'");
+  await receiver.close();
+  await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));
+});
+
+const dispatch = (timeoutMs = 10_000) =>
+  startDispatcher({
+    connectionString: world.database.ownerUrl,
+    seal: createSeal(secretKeys),
+    loopback: true,
+    log: pino({ level: "silent" }),
+    timeoutMs,
+  });
+
+interface Made {
+  id: string;
+  secret: string;
+}
+
+async function create(url = receiver.url, events = ["lead.*"]): Promise<Made> {
+  const data = await world.owen.get(
+    "mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id secret } }",
+    { input: { organizationId: world.harbour.id, url, events } },
+  );
+  return data.createWebhook;
+}
+
+let leads = 0;
+
+async function lead(name: string): Promise<string> {
+  const data = await world.owen.get(
+    "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
+    { input: { projectId: world.project.id, name, email: `${name.toLowerCase()}.${++leads}@example.com` } },
+  );
+  return data.createLead.id;
+}
+
+const fields = `id status failureCount disabledReason lastDeliveryAt
+  deliveries { attempt status responseStatus responseBody durationMs nextAttemptAt event { id name } }`;
+
+async function read({ id }: Made): Promise<any> {
+  return (await world.owen.get(`query ($id: ID!) { webhook(id: $id) { ${fields} } }`, { id })).webhook;
+}
+
+/** Asks until the webhook is as it should be. */
+async function until(made: Made, isSo: (webhook: any) => boolean): Promise<any> {
+  for (const end = Date.now() + 20_000; ; await setImmediate()) {
+    const webhook = await read(made);
+    if (isSo(webhook)) return webhook;
+    if (Date.now() > end) throw new Error(JSON.stringify(webhook, null, 2));
+  }
+}
+
+const settled = (webhook: any) =>
+  webhook.deliveries.length > 0 && webhook.deliveries.every((d: any) => d.status !== "PENDING");
+
+/** As if the pause before the next attempt were over. */
+const nextAttempt = (made: Made) =>
+  world.owner.query(
+    "update app_private.webhook_queue set due_at = now() where webhook_id = $1 and not leased",
+    [made.id],
+  );
+
+test("an event arrives with its record, signed so that the standard library verifies it", async () => {
+  const made = await create();
+  expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  const id = await lead("Vera");
+  const message = await receiver.next();
+  expect(new Webhook(made.secret).verify(message.text, message.headers)).toEqual(message.event);
+  expect(message.event).toMatchObject({
+    id: message.id,
+    type: "lead.created",
+    organizationId: world.harbour.id,
+    projectId: world.project.id,
+    subjectType: "lead",
+    subjectId: id,
+    actorId: world.owen.id,
+    actorType: "USER",
+    channel: "API",
+    changes: null,
+    data: { id, name: "Vera" },
+  });
+  const webhook = await until(made, settled);
+  expect(webhook).toMatchObject({
+    status: "ENABLED",
+    failureCount: 0,
+    lastDeliveryAt: expect.any(String),
+    deliveries: [
+      {
+        attempt: 1,
+        status: "SUCCEEDED",
+        responseStatus: 204,
+        nextAttemptAt: null,
+        event: { id: message.id, name: "lead.created" },
+      },
+    ],
+  });
+});
+
+test("only events that are wanted, committed and later than the webhook arrive", async () => {
+  await lead("Early");
+  const all = await startReceiver();
+  const some = await create(receiver.url, ["lead.updated", "unit.*"]);
+  await create(all.url, ["*"]);
+  const client = await world.owner.connect();
+  await client.query("begin");
+  await client.query("insert into app_public.leads (project_id, name) values ($1, 'Ghost')", [
+    world.project.id,
+  ]);
+  await client.query("rollback");
+  client.release();
+  const id = await lead("Later");
+  await world.owen.get('mutation ($id: ID!) { updateLead(input: { id: $id, name: "Latest" }) { id } }', {
+    id,
+  });
+  const update = await receiver.next();
+  expect(update.event).toMatchObject({
+    type: "lead.updated",
+    subjectId: id,
+    changes: { name: ["Later", "Latest"] },
+  });
+  while (!all.messages.some(({ id: known }) => known === update.id)) await all.next();
+  await until(some, settled);
+  expect(receiver.messages).toHaveLength(1);
+  const names = all.messages
+    .filter(({ event }) => event.subjectType === "lead")
+    .map(({ event }) => event.data.name);
+  expect(new Set(names)).toEqual(new Set(["Later", "Latest"]));
+  await all.close();
+});
+
+test.each([
+  ["500", 500, {}, [4, 6]],
+  ["a redirect, which is not followed", 302, { location: "https://localhost:1/" }, [4, 6]],
+  ["Retry-After in seconds", 503, { "retry-after": "120" }, [119, 121]],
+  [
+    "Retry-After as a date",
+    429,
+    { "retry-after": new Date(Date.now() + 3_600_000).toUTCString() },
+    [3300, 3601],
+  ],
+] as const)("%s is tried again", async (_name, code, headers, [least, most]) => {
+  const made = await create();
+  receiver.answers(status(code, headers));
+  await lead("Rita");
+  const first = await receiver.next();
+  const { deliveries } = await until(made, settled);
+  expect(deliveries).toMatchObject([
+    { attempt: 1, status: "RETRYING", responseStatus: code, responseBody: `answer ${code}` },
+  ]);
+  const pause = (Date.parse(deliveries[0].nextAttemptAt) - Date.now()) / 1000;
+  expect(pause).toBeGreaterThan(least - 2);
+  expect(pause).toBeLessThan(most);
+  receiver.answers(status(200));
+  await nextAttempt(made);
+  const second = await receiver.next();
+  expect(second.id).toBe(first.id);
+  expect(second.text).toBe(first.text);
+  expect(Number(second.headers["webhook-timestamp"])).toBeGreaterThanOrEqual(
+    Number(first.headers["webhook-timestamp"]),
+  );
+  new Webhook(made.secret).verify(second.text, second.headers);
+  const after = await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+  expect(after).toMatchObject({ failureCount: 0, deliveries: [{ attempt: 2 }] });
+});
+
+test("a receiver that hangs up, hangs or never ends is cut off", async () => {
+  await dispatchers.pop()!.stop();
+  dispatchers.push(await dispatch(500));
+  const made = await create();
+  receiver.answers((_message, _response, request) => request.socket.destroy());
+  await lead("Reset");
+  expect((await until(made, settled)).deliveries).toMatchObject([
+    { status: "RETRYING", responseStatus: null, responseBody: expect.stringMatching(/^There was no answer/) },
+  ]);
+  receiver.answers(() => {});
+  await nextAttempt(made);
+  expect(
+    (await until(made, (w) => w.deliveries[0].responseBody?.includes("within"))).deliveries,
+  ).toMatchObject([
+    { attempt: 2, responseStatus: null, responseBody: "There was no complete answer within 0.5 seconds." },
+  ]);
+  let written = 0;
+  receiver.answers((_message, response) => {
+    response.writeHead(200);
+    const more = () => {
+      for (let room = true; room && !response.destroyed; written += 65536)
+        room = response.write("x".repeat(65536));
+    };
+    response.on("drain", more);
+    more();
+  });
+  await nextAttempt(made);
+  const { deliveries } = await until(
+    made,
+    (w) => w.deliveries[0].attempt === 3 && w.deliveries[0].responseStatus,
+  );
+  expect(deliveries).toMatchObject([{ status: "SUCCEEDED", responseStatus: 200 }]);
+  expect(deliveries[0].responseBody).toHaveLength(2000);
+  expect(written).toBeLessThan(100_000_000);
+});
+
+test("the pauses grow to a day; after the last retry the delivery has failed", async () => {
+  const seconds = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400];
+  const { rows } = await world.owner.query(
+    "select extract(epoch from app_private.retry_pause(n))::float as pause from generate_series(1, 10) n",
+  );
+  const pauses = rows.map(({ pause }) => pause);
+  expect(pauses.pop()).toBeNull();
+  pauses.forEach((pause, n) => {
+    expect(pause).toBeGreaterThanOrEqual(seconds[n]! * 0.8);
+    expect(pause).toBeLessThanOrEqual(seconds[n]! * 1.2);
+  });
+  const made = await create();
+  receiver.answers(status(500));
+  await lead("Last");
+  await receiver.next();
+  await until(made, settled);
+  await world.owner.query("update app_public.webhook_deliveries set attempt = 9 where webhook_id = $1", [
+    made.id,
+  ]);
+  await nextAttempt(made);
+  expect((await until(made, (w) => w.deliveries[0].status === "FAILED")).deliveries).toMatchObject([
+    { attempt: 10, nextAttemptAt: null },
+  ]);
+});
+
+test("410 disables the webhook and discards what waits; the owners get a mail", async () => {
+  const outbox = await createOutbox();
+  const made = await create();
+  receiver.answers(status(500));
+  await lead("Waits");
+  await until(made, settled);
+  receiver.answers(status(410));
+  await lead("Gone");
+  const webhook = await until(made, (w) => w.status === "DISABLED");
+  expect(webhook.disabledReason).toMatch(/410/);
+  expect(webhook.deliveries.map((d: any) => d.status).sort()).toEqual(["DISCARDED", "FAILED"]);
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  const mails = await outbox.take();
+  expect(mails.filter(({ subject }) => subject?.includes("webhook"))).toMatchObject([
+    { to: [{ address: world.owen.email }], text: expect.stringContaining(receiver.url) },
+  ]);
+  await outbox.remove();
+  // Enabled again, it begins with the present; the rest is sent on request, under the same ids.
+  receiver.answers(status(200));
+  const known = receiver.messages.length;
+  await lead("Unseen");
+  await world.owen.get("mutation ($id: ID!) { updateWebhook(input: { id: $id, status: ENABLED }) { id } }", {
+    id: made.id,
+  });
+  await lead("Seen");
+  const seen = await until(made, (w) => w.deliveries.some((d: any) => d.status === "SUCCEEDED"));
+  expect(seen).toMatchObject({ status: "ENABLED", disabledReason: null, failureCount: 0 });
+  expect(receiver.messages.slice(known).map(({ event }) => event.data.name)).toEqual(["Seen"]);
+});
+
+test("three failures in a row make it FAILING, a success ENABLED; five days of nothing else DISABLED", async () => {
+  const made = await create(receiver.url, ["*"]);
+  receiver.answers(status(500));
+  for (const name of ["Fia", "Fred", "Fay"]) await lead(name);
+  expect(await until(made, (w) => w.failureCount >= 3)).toMatchObject({ status: "FAILING" });
+  receiver.answers(status(200));
+  await nextAttempt(made);
+  await until(made, (w) => w.status === "ENABLED");
+  receiver.answers(status(500));
+  await lead("Fox");
+  await until(made, (w) => w.failureCount > 0);
+  await world.owner.query(
+    "update app_private.webhook_progress set failing_since = failing_since - interval '5 days' where webhook_id = $1",
+    [made.id],
+  );
+  await nextAttempt(made);
+  expect(await until(made, (w) => w.status === "DISABLED")).toMatchObject({
+    disabledReason: "Nothing was taken for five days.",
+  });
+});
+
+test("a paused webhook gets later what happened meanwhile, a deleted one nothing", async () => {
+  const made = await create();
+  const set = (to: string) =>
+    world.owen.get(`mutation ($id: ID!) { updateWebhook(input: { id: $id, status: ${to} }) { status } }`, {
+      id: made.id,
+    });
+  await set("PAUSED");
+  await lead("Patient");
+  const { sendTestWebhook: sent } = await world.owen.get(
+    "mutation ($id: ID!) { sendTestWebhook(input: { id: $id }) { id status attempt event { id } } }",
+    { id: made.id },
+  );
+  expect(sent).toMatchObject({ status: "PENDING", attempt: 0, event: null });
+  // A test is sent all the same.
+  const message = await receiver.next();
+  expect(message).toMatchObject({ id: sent.id, event: { type: "webhook.test" } });
+  new Webhook(made.secret).verify(message.text, message.headers);
+  expect(receiver.messages).toHaveLength(1);
+  await set("ENABLED");
+  expect((await receiver.next()).event.data.name).toBe("Patient");
+  await world.owen.get("mutation ($id: ID!) { deleteWebhook(input: { id: $id }) { deleted } }", {
+    id: made.id,
+  });
+  const other = await create();
+  await lead("Deleted");
+  await receiver.next();
+  await until(other, settled);
+  expect(receiver.messages).toHaveLength(3);
+});
+
+test("a failed test is not repeated and does not count", async () => {
+  const made = await create();
+  receiver.answers(status(500));
+  await world.owen.get("mutation ($id: ID!) { sendTestWebhook(input: { id: $id }) { id } }", { id: made.id });
+  expect(await until(made, settled)).toMatchObject({
+    failureCount: 0,
+    status: "ENABLED",
+    deliveries: [{ status: "FAILED", attempt: 1, responseStatus: 500 }],
+  });
+});
+
+test("during the grace both secrets sign, after it the new one only", async () => {
+  const made = await create();
+  const { rotateWebhookSecret: rotated } = await world.owen.get(
+    `mutation ($id: ID!) { rotateWebhookSecret(input: { id: $id, graceHours: 2 })
+      { secret secretPrefix previousSecretExpiresAt } }`,
+    { id: made.id },
+  );
+  expect(rotated.secret).not.toBe(made.secret);
+  expect(rotated.secret.startsWith(rotated.secretPrefix)).toBe(true);
+  await lead("Both");
+  const both = await receiver.next();
+  for (const secret of [made.secret, rotated.secret]) new Webhook(secret).verify(both.text, both.headers);
+  expect(both.headers["webhook-signature"]!.split(" ")).toHaveLength(2);
+  await world.owner.query(
+    "update app_private.webhook_secrets set previous_expires_at = now() where webhook_id = $1",
+    [made.id],
+  );
+  await lead("New");
+  const after = await receiver.next();
+  new Webhook(rotated.secret).verify(after.text, after.headers);
+  expect(() => new Webhook(made.secret).verify(after.text, after.headers)).toThrow("No matching signature");
+});
+
+test("a range is sent again under the same ids", async () => {
+  const made = await create();
+  for (const name of ["Una", "Due", "Tre"]) await lead(name);
+  const sent = [await receiver.next(), await receiver.next(), await receiver.next()];
+  const second = sent.find(({ event }) => event.data.name === "Due")!;
+  await world.owen.get("mutation ($input: RedeliverEventsInput!) { redeliverEvents(input: $input) { id } }", {
+    input: { id: made.id, fromSequence: second.event.sequence, toSequence: second.event.sequence },
+  });
+  const again = await receiver.next();
+  expect([again.id, again.text]).toEqual([second.id, second.text]);
+  const webhook = await until(made, (w) => w.deliveries.length === 4 && settled(w));
+  expect(webhook.deliveries.filter((d: any) => d.event.id === second.id)).toHaveLength(2);
+});
+
+test("a slow receiver does not delay another, whatever waits for it", async () => {
+  const slow = await startReceiver();
+  slow.answers(() => {});
+  await create(slow.url);
+  await world.owner.query(
+    "insert into app_public.leads (project_id, name) select $1, 'Crowd ' || n from generate_series(1, 10000) n",
+    [world.project.id],
+  );
+  await slow.next();
+  await create();
+  const times: number[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    const start = Date.now();
+    await lead(`Quick${n}`);
+    times.push((await receiver.next()).at - start);
+  }
+  times.sort((a, b) => a - b);
+  expect(times[18]).toBeLessThan(1000);
+  await slow.close();
+});
+
+test("an idle service sends within 100 ms of the commit", async () => {
+  await create();
+  const times: number[] = [];
+  for (let n = 0; n < 21; n += 1) {
+    await world.owner.query("insert into app_public.leads (project_id, name) values ($1, 'Swift')", [
+      world.project.id,
+    ]);
+    const committed = Date.now();
+    times.push((await receiver.next()).at - committed);
+  }
+  times.sort((a, b) => a - b);
+  expect(times[10]).toBeLessThan(100);
+});
+
+test("what a dispatcher held when it died is sent by another", async () => {
+  await dispatchers.pop()!.stop();
+  const made = await create();
+  await lead("Orphan");
+  // As a process does that dies between claim and answer.
+  await world.owner.query("select app_private.fan_out_webhooks(100)");
+  const { rowCount } = await world.owner.query(
+    "select * from app_private.claim_webhook_deliveries(10, '30 seconds', 0)",
+  );
+  expect(rowCount).toBe(1);
+  dispatchers.push(await dispatch(), await dispatch());
+  expect((await receiver.next()).event.data.name).toBe("Orphan");
+  await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+  expect(receiver.messages).toHaveLength(1);
+});
+
+test("an address that no longer leads where it may is refused at the attempt", async () => {
+  const made = await create();
+  await world.owner.query("update app_public.webhooks set url = 'https://169.254.169.254/' where id = $1", [
+    made.id,
+  ]);
+  await lead("Metadata");
+  expect((await until(made, settled)).deliveries).toMatchObject([
+    {
+      status: "RETRYING",
+      responseStatus: null,
+      responseBody: "There was no answer: This address does not lead to a public network.",
+    },
+  ]);
+});
+
+test("a secret whose key is missing is a failure that is tried again", async () => {
+  await dispatchers.pop()!.stop();
+  dispatchers.push(
+    await startDispatcher({
+      connectionString: world.database.ownerUrl,
+      seal: createSeal([{ kid: "other", secret: "another key of the tests with 32 characters" }]),
+      loopback: true,
+      log: pino({ level: "silent" }),
+    }),
+  );
+  const made = await create();
+  await lead("Sealed");
+  expect((await until(made, settled)).deliveries).toMatchObject([
+    { status: "RETRYING", responseStatus: null, responseBody: "The service cannot open the secret." },
+  ]);
+  expect(receiver.messages).toEqual([]);
+});
+
+test("of an event that is too large all but the record arrives", async () => {
+  await create();
+  const id = await lead("Large");
+  const small = await receiver.next();
+  const { rows } = await world.owner.query(
+    `select app_private.webhook_body(jsonb_populate_record(e, jsonb_build_object('data', jsonb_build_object('name', repeat('x', 262144)))))::json as body
+     from app_public.events e where e.id = $1`,
+    [small.id],
+  );
+  expect(rows[0].body).toMatchObject({ id: small.id, type: "lead.created", subjectId: id, truncated: true });
+  expect(rows[0].body).not.toHaveProperty("data");
+});
+
+test("deliveries that are over are kept for 30 days", async () => {
+  const made = await create();
+  await lead("Old");
+  await lead("Young");
+  await until(made, (w) => w.deliveries.length === 2 && settled(w));
+  await world.owner.query(
+    `update app_public.webhook_deliveries d set inserted_at = now() - interval '31 days' from app_public.events e
+     where e.id = d.event_id and e.data ->> 'name' = 'Old' and d.webhook_id = $1`,
+    [made.id],
+  );
+  const outbox = await createOutbox();
+  await world.owner.query("select app_private.add_job('webhook_deliveries__sweep')");
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  await outbox.remove();
+  expect((await read(made)).deliveries).toHaveLength(1);
+});
+
+test("another address gets at once what the former one did not take", async () => {
+  const made = await create("https://localhost:1/");
+  await lead("Moved");
+  expect(await until(made, settled)).toMatchObject({ failureCount: 1 });
+  await world.owen.get(
+    "mutation ($id: ID!, $url: URL!) { updateWebhook(input: { id: $id, url: $url }) { id } }",
+    {
+      id: made.id,
+      url: receiver.url,
+    },
+  );
+  expect((await receiver.next()).event.data.name).toBe("Moved");
+  await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+});

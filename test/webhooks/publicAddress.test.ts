@@ -1,0 +1,112 @@
+import { describe, expect, test } from "@jest/globals";
+import {
+  AddressRefused,
+  AddressUnknown,
+  isPublicAddress,
+  resolvePublicAddress,
+} from "../../src/outbound/publicAddress.ts";
+
+const closed = { loopback: false };
+const open = { loopback: true };
+
+describe("IP addresses", () => {
+  test.each([
+    ["this network", "0.0.0.0", "0.1.2.3", "::"],
+    ["loopback", "127.0.0.1", "127.255.255.254", "::1"],
+    ["private", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fd12:3456::1"],
+    ["shared by a carrier", "100.64.0.1", "100.127.255.255"],
+    ["link-local", "169.254.1.1", "fe80::1", "febf::1"],
+    ["metadata of clouds", "169.254.169.254", "100.100.100.200", "168.63.129.16", "fd00:ec2::254"],
+    [
+      "protocols, tests and documentation",
+      "192.0.0.8",
+      "192.0.2.1",
+      "198.18.0.1",
+      "198.51.100.1",
+      "203.0.113.1",
+    ],
+    ["documentation in IPv6", "2001:db8::1", "3fff::1"],
+    ["relays", "192.88.99.1", "2002:7f00:1::1", "2001::1"],
+    ["multicast and reserved", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "ff02::1"],
+    ["mapped and compatible", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::127.0.0.1", "::ffff:0:7f00:1"],
+    ["NAT64", "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::1"],
+    ["site-local, discarded, segment routing", "fec0::1", "100::1", "5f00::1"],
+    ["no address", "", "localhost", "1.2.3", "::g"],
+  ])("%s: not public", (_name, ...addresses) => {
+    expect(addresses.filter(isPublicAddress)).toEqual([]);
+  });
+
+  test("public ones", () => {
+    const addresses = ["8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450::1"];
+    expect(addresses.filter((address) => !isPublicAddress(address))).toEqual([]);
+  });
+});
+
+describe("addresses", () => {
+  test.each([
+    "https://127.0.0.1/",
+    "https://127.1/",
+    "https://0x7f000001/",
+    "https://0x7f.1/",
+    "https://0177.0.0.1/",
+    "https://2130706433/",
+    "https://１２７.０.０.１/",
+    "https://127.0.0.1./",
+    "https://localhost/",
+    "https://localhost./",
+    "https://LOCALHOST/",
+    "https://api.localhost/",
+    "https://printer.local/",
+    "https://metadata.google.internal/",
+    "https://169.254.169.254/latest/meta-data/",
+    "https://[::1]/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[::ffff:7f00:1]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://[2002:7f00:1::]/",
+    "https://[fe80::1]/",
+    "https://10.0.0.1:8443/",
+    "https://user@8.8.8.8/",
+    "https://user:password@8.8.8.8/",
+    "https://8.8.8.8:22/",
+    "https://8.8.8.8:80/",
+    "https://8.8.8.8:0/",
+    "http://8.8.8.8/",
+    "ftp://8.8.8.8/",
+    "file:///etc/passwd",
+    "//8.8.8.8/",
+    "https://",
+    "8.8.8.8",
+    "",
+  ])("%s is refused", async (text) => {
+    await expect(resolvePublicAddress(text, closed)).rejects.toThrow(AddressRefused);
+  });
+
+  test("a public one is taken, with the address that was checked", async () => {
+    for (const [text, address] of [
+      ["https://8.8.8.8/hooks?a=b", "8.8.8.8"],
+      ["https://8.8.8.8:8443/", "8.8.8.8"],
+      ["https://[2606:4700::1111]/", "2606:4700::1111"],
+    ] as const)
+      expect(await resolvePublicAddress(text, closed)).toMatchObject({
+        addresses: [{ address }],
+        isLoopback: false,
+      });
+  });
+
+  test("a name that nobody knows is not found", async () => {
+    await expect(resolvePublicAddress("https://nobody.invalid/", closed)).rejects.toThrow(AddressUnknown);
+  });
+
+  test("for development this machine is allowed, on any port, and nothing else", async () => {
+    for (const text of ["https://localhost:3000/", "https://127.0.0.1:9/", "https://[::1]:9/"])
+      expect(await resolvePublicAddress(text, open)).toMatchObject({ isLoopback: true });
+    for (const text of [
+      "https://10.0.0.1/",
+      "https://169.254.169.254/",
+      "https://8.8.8.8:9/",
+      "http://localhost/",
+    ])
+      await expect(resolvePublicAddress(text, open)).rejects.toThrow(AddressRefused);
+  });
+});

@@ -1,0 +1,74 @@
+import { createServer, type Server } from "node:https";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { generate } from "selfsigned";
+
+export interface Message {
+  path: string;
+  id: string;
+  /** As standardwebhooks takes them. */
+  headers: Record<string, string>;
+  text: string;
+  /** The body, parsed. */
+  event: any;
+  at: number;
+}
+
+type Answer = (message: Message, response: ServerResponse, request: IncomingMessage) => void;
+
+export interface Receiver {
+  url: string;
+  /** All that came, in order. */
+  messages: Message[];
+  /** What it answers from now on; 204 at first. */
+  answers(answer: Answer): void;
+  /** Waits for a message that came after those which `next` has given. */
+  next(): Promise<Message>;
+  close(): Promise<void>;
+}
+
+export const status =
+  (code: number, headers: Record<string, string> = {}): Answer =>
+  (_message, response) =>
+    response.writeHead(code, headers).end(`answer ${code}`);
+
+/** A real HTTPS server that keeps what it is sent. */
+export async function startReceiver(): Promise<Receiver> {
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+  const messages: Message[] = [];
+  let answer: Answer = status(204);
+  let given = 0;
+  let waiting: (() => void)[] = [];
+  const server: Server = createServer({ cert, key }, (request, response) => {
+    let text = "";
+    request.setEncoding("utf8").on("data", (part: string) => (text += part));
+    request.on("end", () => {
+      const message: Message = {
+        path: request.url!,
+        id: String(request.headers["webhook-id"]),
+        headers: request.headers as Record<string, string>,
+        text,
+        event: JSON.parse(text),
+        at: Date.now(),
+      };
+      messages.push(message);
+      for (const wake of waiting.splice(0)) wake();
+      answer(message, response, request);
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    messages,
+    answers: (next) => (answer = next),
+    async next() {
+      while (messages.length <= given) await new Promise<void>((done) => waiting.push(done));
+      return messages[given++]!;
+    },
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
