@@ -1,5 +1,5 @@
---! Previous: sha1:64ee07b1ca828e7cc069ba3d6f2c9e1da6a15701
---! Hash: sha1:d87ba8b631d0a122a96e9d5add6364560dd48374
+--! Previous: sha1:933538ccec10f235db4309101b348fc1042ad658
+--! Hash: sha1:983c023ed6cf1fe748e8aab805e0e218a06dd594
 --! Message: webhooks
 
 -- Where an organization wants its events sent. ENABLED ⇄ PAUSED (what happens meanwhile waits); three failures in a row make it

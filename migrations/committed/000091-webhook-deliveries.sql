@@ -1,5 +1,5 @@
---! Previous: sha1:d87ba8b631d0a122a96e9d5add6364560dd48374
---! Hash: sha1:ac52f70271c2d3a9d9742ea6397816b247548e22
+--! Previous: sha1:983c023ed6cf1fe748e8aab805e0e218a06dd594
+--! Hash: sha1:1adf4c6bc797ce98f866131778b65190b828dc3b
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker
