@@ -1,5 +1,5 @@
 --! Previous: sha1:301ae66bd26abbd8d9540e94422194e665d89039
---! Hash: sha1:6fff33c4ede0e7e97a05de6c77770f034b45c342
+--! Hash: sha1:461abbaf20ae8d4c4c1d84fb4828d84a52638821
 --! Message: import-units
 
 -- Imports: rows of a CSV file become records of a project. Which columns a file may have, under which spellings, is data; a
@@ -298,6 +298,28 @@ comment on column app_public.import_units_payload.failed_count is E'@notNull\n\n
 comment on column app_public.import_units_payload.errors is 'What is wrong with the rows that were refused, in their order; the first 1,000.';
 comment on column app_public.import_units_payload.units is 'The units that were created or changed, in the order of the file; the first 1,000.';
 
+create function app_private.start_import(operation text, project_id uuid) returns app_public.projects
+language plpgsql volatile as $$
+declare
+  project app_public.projects;
+  permission constant text := (select i.permission from app_hidden.imports i where i.operation = start_import.operation);
+begin
+  perform app_hidden.require_viewer();
+  select * into project from app_public.projects p where p.id = start_import.project_id and p.deleted_at is null;
+  if project.id is null or not app_hidden.organization_can(project.organization_id, permission) then
+    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', permission), jsonb_build_object('permission', permission));
+  end if;
+  if project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  perform set_config('plat.channel', 'IMPORT', true);
+  -- One import of a project after the other, so that the second finds what the first one made.
+  perform pg_advisory_xact_lock(hashtextextended(operation || ' ' || project.id, 0));
+  return project;
+end $$;
+comment on function app_private.start_import(text, uuid) is
+  'The project that an operation imports into, locked against other imports of the operation; refuses who lacks the permission, and archived projects.';
+
 create function app_public.import_units(project_id uuid, file app_public.data_upload, dry_run boolean default null, update_existing boolean default null)
 returns app_public.import_units_payload
 -- PERF: a table that grew a moment ago looks small to the planner, which then compares each row with each.
@@ -308,21 +330,10 @@ declare
   digits int;
   result app_public.import_units_payload;
 begin
-  perform app_hidden.require_viewer();
-  select * into project from app_public.projects p where p.id = import_units.project_id and p.deleted_at is null;
-  if project.id is null or not app_hidden.organization_can(project.organization_id, 'inventory.manage') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission inventory.manage in the project.', '{"permission": "inventory.manage"}');
-  end if;
-  if project.archived_at is not null then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
-  end if;
+  project := app_private.start_import('importUnits', project_id);
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   result.dry_run := coalesce(dry_run, false);
-  perform set_config('plat.channel', 'IMPORT', true);
-
-  -- One import of a project after the other, so that the second finds what the first one made. Plans before units, as a
-  -- change of a plan locks them too.
-  perform pg_advisory_xact_lock(hashtextextended('import_units ' || project.id, 0));
+  -- Plans before units, as a change of a plan locks them too.
   perform from app_public.floor_plans f where f.project_id = project.id and f.deleted_at is null order by f.id for share;
   perform app_private.check_import_rows('importUnits');
   if update_existing then

@@ -1,5 +1,5 @@
---! Previous: sha1:6fff33c4ede0e7e97a05de6c77770f034b45c342
---! Hash: sha1:b217bb5a830bcd94aae796551d214495fd51b87f
+--! Previous: sha1:461abbaf20ae8d4c4c1d84fb4828d84a52638821
+--! Hash: sha1:d91d577ccf4b42755199f498b04b01101e7bd256
 --! Message: many-rows
 
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:b217bb5a830bcd94aae796551d214495fd51b87f
---! Hash: sha1:f06187b2b18902b84c3b4ccb42156552ef22a8aa
+--! Previous: sha1:d91d577ccf4b42755199f498b04b01101e7bd256
+--! Hash: sha1:747ac7ee045bb129724bec1005e23f86b7ada501
 --! Message: targets-of-promotions
 
 -- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a project.

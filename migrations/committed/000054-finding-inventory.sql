@@ -1,5 +1,5 @@
---! Previous: sha1:f06187b2b18902b84c3b4ccb42156552ef22a8aa
---! Hash: sha1:bd98f01d030fb6b43536d5a7df9ee5bafe9df110
+--! Previous: sha1:747ac7ee045bb129724bec1005e23f86b7ada501
+--! Hash: sha1:6c16330818fde0ededfbd5bcbbb005677da03d84
 --! Message: finding-inventory
 
 -- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed

@@ -1,5 +1,5 @@
---! Previous: sha1:bd98f01d030fb6b43536d5a7df9ee5bafe9df110
---! Hash: sha1:555ad42c1fb71ed220b4023316fa272cf9478ad5
+--! Previous: sha1:6c16330818fde0ededfbd5bcbbb005677da03d84
+--! Hash: sha1:14547287daf8d239117d8c8872fbdcbf657219e6
 --! Message: inventory-at-size
 
 -- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what

@@ -1,5 +1,5 @@
---! Previous: sha1:555ad42c1fb71ed220b4023316fa272cf9478ad5
---! Hash: sha1:069cfed9545c636f5be37b486a18188797c77bcd
+--! Previous: sha1:14547287daf8d239117d8c8872fbdcbf657219e6
+--! Hash: sha1:22a440b39c543163b4babb316843eccac280b7d7
 --! Message: deadlines
 
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of clocks;

@@ -1,5 +1,5 @@
---! Previous: sha1:069cfed9545c636f5be37b486a18188797c77bcd
---! Hash: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
+--! Previous: sha1:22a440b39c543163b4babb316843eccac280b7d7
+--! Hash: sha1:6297e271aaf7c1ccd14c5cb53ca4dff0f904156b
 --! Message: deals
 
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations), who

@@ -1,5 +1,5 @@
---! Previous: sha1:279ac191d103e2843d7be8f995041bc47fc3f539
---! Hash: sha1:e7462c37be7c1151aa090240655bd7f6a9364c49
+--! Previous: sha1:6297e271aaf7c1ccd14c5cb53ca4dff0f904156b
+--! Hash: sha1:c36f1126d3027e7b1cd31c9ad424f1690cbd31d0
 --! Message: reservations
 
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline is

@@ -1,5 +1,5 @@
---! Previous: sha1:e7462c37be7c1151aa090240655bd7f6a9364c49
---! Hash: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
+--! Previous: sha1:c36f1126d3027e7b1cd31c9ad424f1690cbd31d0
+--! Hash: sha1:ff16131a0fdb4a1a98454c67d0ab2cf1a2bf545f
 --! Message: reservation-documents
 
 -- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.

@@ -1,5 +1,5 @@
---! Previous: sha1:cc0af0ddc4eae39435dae418856ebbd8df2a38f4
---! Hash: sha1:e5b737663c30156a3cd7c5d9559c37cdce72ef72
+--! Previous: sha1:ff16131a0fdb4a1a98454c67d0ab2cf1a2bf545f
+--! Hash: sha1:8efb225703701b2e32205d8c09e950691dd8ab8b
 --! Message: buyers
 
 -- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:

@@ -1,5 +1,5 @@
---! Previous: sha1:e5b737663c30156a3cd7c5d9559c37cdce72ef72
---! Hash: sha1:01e4d2c6e13c878a6f76c8542f5979d2cb59e336
+--! Previous: sha1:8efb225703701b2e32205d8c09e950691dd8ab8b
+--! Hash: sha1:d894df3bd9f773d3e8fec5aca3811e6ec3317519
 --! Message: convert-lead
 
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks again, also

@@ -1,5 +1,5 @@
---! Previous: sha1:01e4d2c6e13c878a6f76c8542f5979d2cb59e336
---! Hash: sha1:1071272f87316f8dc561c8d08625ed03f8b97f1c
+--! Previous: sha1:d894df3bd9f773d3e8fec5aca3811e6ec3317519
+--! Hash: sha1:349f48db6ce5b90475230694c463252c5b5836f1
 --! Message: buyer-invites
 
 -- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a purchase

@@ -1,5 +1,5 @@
---! Previous: sha1:1071272f87316f8dc561c8d08625ed03f8b97f1c
---! Hash: sha1:24ab0aba115be72a3ff81e9352cf7e26ba042fdc
+--! Previous: sha1:349f48db6ce5b90475230694c463252c5b5836f1
+--! Hash: sha1:a1025951029c701c38142c9c058453e2d48e8c89
 --! Message: negotiations
 
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for

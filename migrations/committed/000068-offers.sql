@@ -1,5 +1,5 @@
---! Previous: sha1:24ab0aba115be72a3ff81e9352cf7e26ba042fdc
---! Hash: sha1:dcdadb6ac381d0d72e7c8e484b8eb4d2f284a5c5
+--! Previous: sha1:a1025951029c701c38142c9c058453e2d48e8c89
+--! Hash: sha1:48dacb7e8b0f6bd30093cb206604c84d96fb71d8
 --! Message: offers
 
 -- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one

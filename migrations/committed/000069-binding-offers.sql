@@ -1,5 +1,5 @@
---! Previous: sha1:dcdadb6ac381d0d72e7c8e484b8eb4d2f284a5c5
---! Hash: sha1:b52e0143bdac87ecfb196b0ffaf9ed7733dfcf7c
+--! Previous: sha1:48dacb7e8b0f6bd30093cb206604c84d96fb71d8
+--! Hash: sha1:5a482d554f7cb422118a4a95d41267e64571e3b6
 --! Message: binding-offers
 
 -- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is the

@@ -1,5 +1,5 @@
---! Previous: sha1:b52e0143bdac87ecfb196b0ffaf9ed7733dfcf7c
---! Hash: sha1:63b6630bad9eccda6b1630208eefd4e7dab4bfa6
+--! Previous: sha1:5a482d554f7cb422118a4a95d41267e64571e3b6
+--! Hash: sha1:7d833d6792f1dc9e39d8c39ddf0d13bb602b390e
 --! Message: contacts
 
 -- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits. Here

@@ -1,5 +1,5 @@
---! Previous: sha1:63b6630bad9eccda6b1630208eefd4e7dab4bfa6
---! Hash: sha1:909b9bef95cce42f7dc7b4d8ef2a23faa3efa7e9
+--! Previous: sha1:7d833d6792f1dc9e39d8c39ddf0d13bb602b390e
+--! Hash: sha1:7b1e361a195382538313c394acafe4edf131b5e4
 --! Message: agreements
 
 -- Agreements: what is signed with a lead or buyer, and how far that is.

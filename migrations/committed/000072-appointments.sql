@@ -1,5 +1,5 @@
---! Previous: sha1:909b9bef95cce42f7dc7b4d8ef2a23faa3efa7e9
---! Hash: sha1:a5811c6093a2643ccab08ced43b8edc96d2a074a
+--! Previous: sha1:7b1e361a195382538313c394acafe4edf131b5e4
+--! Hash: sha1:3c73ac8cab146495dcafda2adbbef3df7bc76762
 --! Message: appointments
 
 -- Appointments of leads and buyers, of whole portfolios too.

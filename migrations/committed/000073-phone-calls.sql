@@ -1,5 +1,5 @@
---! Previous: sha1:a5811c6093a2643ccab08ced43b8edc96d2a074a
---! Hash: sha1:483dcf824526f7e2b82333959447fc2e8a529af4
+--! Previous: sha1:3c73ac8cab146495dcafda2adbbef3df7bc76762
+--! Hash: sha1:586883204b728aa33e211750354f0a088209648c
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.

@@ -1,5 +1,5 @@
---! Previous: sha1:483dcf824526f7e2b82333959447fc2e8a529af4
---! Hash: sha1:be49a70d376bdf4f750d2e834c6ecd14865fc750
+--! Previous: sha1:586883204b728aa33e211750354f0a088209648c
+--! Hash: sha1:4c6d76791c8d76b115ca1be55bba4be2d331a402
 --! Message: notes-and-tasks-of-buyers
 
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.

@@ -1,5 +1,5 @@
---! Previous: sha1:be49a70d376bdf4f750d2e834c6ecd14865fc750
---! Hash: sha1:d16b993733c56031739d3b73f00ee343b11c7c25
+--! Previous: sha1:4c6d76791c8d76b115ca1be55bba4be2d331a402
+--! Hash: sha1:9366aa9bc302cde09e16a6d2d9ce2823700bead3
 --! Message: lead-assignment
 
 -- Who works on a new lead, by the mode of its project:

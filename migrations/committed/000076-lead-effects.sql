@@ -1,5 +1,5 @@
---! Previous: sha1:d16b993733c56031739d3b73f00ee343b11c7c25
---! Hash: sha1:8eaa06d8950b83571133d47526705ad7a64f78ea
+--! Previous: sha1:9366aa9bc302cde09e16a6d2d9ce2823700bead3
+--! Hash: sha1:1a1a5a81f436352b982ebd067182110bd25be68c
 --! Message: lead-effects
 
 -- What calls, mails and appointments do to their lead, or to the lead that the buyer was:

@@ -1,5 +1,5 @@
---! Previous: sha1:8eaa06d8950b83571133d47526705ad7a64f78ea
---! Hash: sha1:e25d8847afc9ed061a54e34fe5a432b0f4cfaf2a
+--! Previous: sha1:1a1a5a81f436352b982ebd067182110bd25be68c
+--! Hash: sha1:044a3b64956be10296b74ea962bcfbcb1a866518
 --! Message: deposits
 
 -- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.

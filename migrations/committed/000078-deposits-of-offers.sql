@@ -1,5 +1,5 @@
---! Previous: sha1:e25d8847afc9ed061a54e34fe5a432b0f4cfaf2a
---! Hash: sha1:a5247bf43990bc9d1953b6f32de67a323f588b5f
+--! Previous: sha1:044a3b64956be10296b74ea962bcfbcb1a866518
+--! Hash: sha1:0a3f62cdf63895d3c5e904da315cec41f2cbb3e4
 --! Message: deposits-of-offers
 
 -- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when it was

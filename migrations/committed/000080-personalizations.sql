@@ -1,5 +1,5 @@
---! Previous: sha1:a5247bf43990bc9d1953b6f32de67a323f588b5f
---! Hash: sha1:680955320f7f3abfdfceb8b680a4b1f2aab0f425
+--! Previous: sha1:0a3f62cdf63895d3c5e904da315cec41f2cbb3e4
+--! Hash: sha1:553027f3c7074b4850090d8a852b5ad66d28c300
 --! Message: personalizations
 
 -- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today until
@@ -140,25 +140,32 @@ grant select on app_public.personalizations to plat_user, plat_anonymous, plat_w
 grant insert (unit_id, lead_id, buyer_id, title, notes, due_on), update (status, title, notes, due_on), delete on app_public.personalizations to plat_user;
 grant update (selections_changed_at) on app_public.personalizations to plat_user;
 
+create function app_hidden.may_choose(personalization_id uuid) returns boolean
+language sql stable as $$
+  select exists (select from app_public.personalizations p where p.id = $1
+    and (p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write')))
+$$;
+comment on function app_hidden.may_choose(uuid) is 'Whether the viewer may choose the options: the sales team for its deals, the buyer for the own purchase.';
+grant execute on function app_hidden.may_choose to plat_user;
+
 alter table app_public.personalization_selections enable row level security;
 create policy readers on app_public.personalization_selections for select to plat_user
   using (exists (select from app_public.personalizations p where p.id = personalization_id));
 create policy writers_insert on app_public.personalization_selections for insert to plat_user
-  with check (exists (select from app_public.personalizations p where p.id = personalization_id));
+  with check (app_hidden.may_choose(personalization_id));
 create policy writers_update on app_public.personalization_selections for update to plat_user
-  using (exists (select from app_public.personalizations p where p.id = personalization_id));
+  using (app_hidden.may_choose(personalization_id));
 create policy writers_delete on app_public.personalization_selections for delete to plat_user
-  using (exists (select from app_public.personalizations p where p.id = personalization_id));
+  using (app_hidden.may_choose(personalization_id));
 grant select on app_public.personalization_selections to plat_user, plat_anonymous, plat_worker;
 grant insert (personalization_id, option_id, quantity, note), update (quantity, note), delete on app_public.personalization_selections to plat_user;
 
 create function app_private.make_price_part(table_name text, subject text, list_name text, list_description text) returns void
 language plpgsql volatile as $$
 declare
-  writers text := $s$exists (select from app_public.personalizations p where p.id = personalization_id)
-    and (organization_id = any (array(select app_hidden.viewer_organizations('sale.write')))
-      or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
-      or project_id = any (array(select app_hidden.viewer_own_projects('sale.write'))))$s$;
+  writers text := $s$exists (select from app_public.personalizations p where p.id = personalization_id
+    and app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write'))$s$;
 begin
   execute format('alter table app_public.%I add constraint %I foreign key (project_id, organization_id)
     references app_public.projects (id, organization_id) on delete restrict', table_name, table_name || '_project_id_fkey');

@@ -1,5 +1,5 @@
---! Previous: sha1:680955320f7f3abfdfceb8b680a4b1f2aab0f425
---! Hash: sha1:086d978dd2316e653728e2860f23970f571a0d5c
+--! Previous: sha1:553027f3c7074b4850090d8a852b5ad66d28c300
+--! Hash: sha1:356aef7efcf3f56302bc86bf79c82bae91846d4d
 --! Message: profiles
 
 -- What people show of themselves, and what an invitation leads to.

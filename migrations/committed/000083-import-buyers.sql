@@ -1,5 +1,5 @@
---! Previous: sha1:086d978dd2316e653728e2860f23970f571a0d5c
---! Hash: sha1:933538ccec10f235db4309101b348fc1042ad658
+--! Previous: sha1:356aef7efcf3f56302bc86bf79c82bae91846d4d
+--! Hash: sha1:d37d6a4ffd5b47f9e7aa5d861977c62d851c6ce4
 --! Message: import-buyers
 
 -- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which only it
@@ -100,22 +100,11 @@ declare
   violated text;
   violated_table text;
 begin
-  perform app_hidden.require_viewer();
-  select * into project from app_public.projects p where p.id = import_buyers.project_id and p.deleted_at is null;
-  if project.id is null or not app_hidden.organization_can(project.organization_id, 'project.manage') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission project.manage in the project.', '{"permission": "project.manage"}');
-  end if;
-  if project.archived_at is not null then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
-  end if;
+  project := app_private.start_import('importBuyers', project_id);
   result.dry_run := coalesce(dry_run, false);
   result.created_count := 0;
   result.updated_count := 0;
   result.skipped_count := 0;
-  perform set_config('plat.channel', 'IMPORT', true);
-
-  -- One import of a project after the other, so that the second finds what the first one made.
-  perform pg_advisory_xact_lock(hashtextextended('import_buyers ' || project.id, 0));
   -- PERF: a table that grew a moment ago looks small to the planner, which then compares each row with each.
   perform set_config('enable_nestloop', 'off', true);
   perform app_private.check_import_rows('importBuyers');

@@ -1,5 +1,5 @@
---! Previous: sha1:933538ccec10f235db4309101b348fc1042ad658
---! Hash: sha1:983c023ed6cf1fe748e8aab805e0e218a06dd594
+--! Previous: sha1:d37d6a4ffd5b47f9e7aa5d861977c62d851c6ce4
+--! Hash: sha1:87f82fa98f1a2424bd80ff951dc0b39466c7268a
 --! Message: webhooks
 
 -- Where an organization wants its events sent. ENABLED ⇄ PAUSED (what happens meanwhile waits); three failures in a row make it

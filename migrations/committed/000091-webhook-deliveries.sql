@@ -1,5 +1,5 @@
---! Previous: sha1:983c023ed6cf1fe748e8aab805e0e218a06dd594
---! Hash: sha1:1adf4c6bc797ce98f866131778b65190b828dc3b
+--! Previous: sha1:87f82fa98f1a2424bd80ff951dc0b39466c7268a
+--! Hash: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
 --! Message: webhook-deliveries
 
 -- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A worker

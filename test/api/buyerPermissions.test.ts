@@ -13,6 +13,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Answer, Person } from "../harness/api.ts";
+import { outcome, readMatrix } from "../harness/matrix.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
 import { picture } from "../harness/upload.ts";
@@ -79,21 +80,7 @@ const codes: Record<string, string> = {
   CONFLICT: "CONFL",
   BAD_USER_INPUT: "INPUT",
 };
-const [header, ...lines] = matrix.trim().split("\n");
-const cells = (line: string) => line.split("|").map((cell) => cell.trim());
-const names = cells(header!).filter(Boolean);
-const rows = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
-
-function outcome(answer: Answer): string {
-  const code = answer.errors?.[0]?.extensions.code;
-  if (code) return codes[code] ?? code;
-  const [value] = Object.values(answer.data) as any[];
-  if (value === null || value === "hidden") return String(value);
-  const list = value.nodes ?? value;
-  if (!Array.isArray(list)) return "yes";
-  if (value.nodes && value.totalCount !== list.length) return `${value.totalCount} counted`;
-  return String(list.length || "none");
-}
+const { names, rows } = readMatrix(matrix);
 
 type Operation = (person: Person) => Promise<Answer>;
 let world: Portfolio;
@@ -399,7 +386,7 @@ describe("who may do what with purchases", () => {
 
   const outcomes = async (operation: string) => {
     const found: Record<string, string> = {};
-    for (const name of names) found[name] = outcome(await operations[operation]!(people[name]!));
+    for (const name of names) found[name] = outcome(await operations[operation]!(people[name]!), codes);
     return found;
   };
   const inWords = (expected: string[]) => Object.fromEntries(names.map((name, i) => [name, expected[i]]));

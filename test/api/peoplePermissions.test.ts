@@ -13,6 +13,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Answer, Person } from "../harness/api.ts";
+import { readMatrix } from "../harness/matrix.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { invite } from "../harness/negotiations.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -117,13 +118,10 @@ const kinds: Kind[] = [
 ];
 const hour = (n: number) => new Date(Date.UTC(2031, 0, 1, n)).toISOString();
 
-const [header, ...lines] = matrix.trim().split("\n");
-const cells = (line: string) => line.split("|").map((cell) => cell.trim());
-const names = cells(header!).filter(Boolean);
-const rows = lines.map((line) => {
-  const [operation, ...expected] = cells(line);
-  const [verb, ...deal] = operation!.split(", ");
-  return { operation: operation!, verb: verb!, deal: deal.join(", "), expected };
+const { names, rows: lines } = readMatrix(matrix);
+const rows = lines.map(({ operation, expected }) => {
+  const [verb, ...deal] = operation.split(", ");
+  return { operation, verb: verb!, deal: deal.join(", "), expected };
 });
 
 /** What the table says for a kind. */

@@ -12,7 +12,8 @@
  * Summit Sales.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import type { Answer, Person } from "../harness/api.ts";
+import type { Person } from "../harness/api.ts";
+import { outcome, readMatrix } from "../harness/matrix.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { operations, type Operation, type Records } from "./permissionOperations.ts";
 
@@ -85,27 +86,7 @@ eventsConnection, of a lead               | 1      | 1      | none   | none     
 
 const codes: Record<string, string> = { FORBIDDEN: "FORBID", UNAUTHENTICATED: "UNAUTH" };
 
-/** What the answer amounts to, in the words of the table. */
-function outcome(answer: Answer): string {
-  const code = answer.errors?.[0]?.extensions.code;
-  if (code) return codes[code] ?? code;
-  const [value] = Object.values(answer.data) as any[];
-  if (value === null || value === "hidden") return String(value);
-  if (Array.isArray(value)) return value.length === 0 ? "none" : String(value.length);
-  if (typeof value.totalCount !== "number") return "yes";
-  const counts = new Set<number>([value.totalCount, value.nodes.length]);
-  if (value.aggregates) counts.add(Number(value.aggregates.distinctCount.id));
-  if (value.groupedAggregates)
-    counts.add(
-      value.groupedAggregates.reduce((sum: number, group: any) => sum + Number(group.distinctCount.id), 0),
-    );
-  return counts.size === 1 ? String([...counts][0] || "none") : `counts differ: ${[...counts].join(", ")}`;
-}
-
-const [header, ...lines] = matrix.trim().split("\n");
-const cells = (line: string) => line.split("|").map((cell) => cell.trim());
-const names = cells(header!).filter(Boolean);
-const table = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
+const { names, rows: table } = readMatrix(matrix);
 
 let world: Portfolio;
 let people: Record<string, Person>;
@@ -162,7 +143,7 @@ describe("who may do what", () => {
   const writes = table.filter((row) => !reads.includes(row));
   test.each([...reads, ...writes])("$operation", async ({ operation, expected }) => {
     const found: string[] = [];
-    for (const name of names) found.push(outcome(await tried[operation]!(world, people[name]!)));
+    for (const name of names) found.push(outcome(await tried[operation]!(world, people[name]!), codes));
     expect(Object.fromEntries(names.map((name, i) => [name, found[i]]))).toEqual(
       Object.fromEntries(names.map((name, i) => [name, expected[i]])),
     );

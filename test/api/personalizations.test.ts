@@ -464,6 +464,32 @@ describe("who may", () => {
     expect((await look(other, world.olga)).total).toBe("1000.01");
   });
 
+  test("a token that only reads chooses nothing, in the table itself either", async () => {
+    const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
+    const { createAccessToken } = await world.owen.get(
+      `mutation { createAccessToken(input: { name: "reader", scopes: ["sale.read", "inventory.read", "project.read"] }) { token } }`,
+    );
+    const reader = world.person(createAccessToken.token);
+    expect(await look(id, reader)).toMatchObject({ total: "1000.01" });
+    expect(await refuse({ id, selections: [] }, reader)).toMatchObject({ code: "FORBIDDEN" });
+    const client = await world.owner.connect();
+    try {
+      await client.query("begin; set local role plat_user");
+      await client.query(
+        "select set_config('plat.user_id', $1, true), set_config('plat.scopes', 'sale.read', true)",
+        [world.owen.id],
+      );
+      const { rowCount } = await client.query(
+        "delete from app_public.personalization_selections where personalization_id = $1",
+        [id],
+      );
+      expect(rowCount).toBe(0);
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+  });
+
   test("both of lead and buyer, a unit of another project, a buyer of another unit", async () => {
     const [unitId, otherUnit] = [await unit(), await unit()];
     const buyerId = await purchase(unitId);

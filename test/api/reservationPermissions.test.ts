@@ -8,6 +8,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Answer, Person } from "../harness/api.ts";
+import { outcome, readMatrix } from "../harness/matrix.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 
@@ -65,22 +66,8 @@ deleteReservationDocument of the seller | yes       | yes       | yes       | ye
 deleteReservationDocument for the buyer | yes       | yes       | yes       | NOT_FOUND | NOT_FOUND | FORBIDDEN | NOT_FOUND | NOT_FOUND | UNAUTH
 `;
 
-const [header, ...lines] = matrix.trim().split("\n");
-const cells = (line: string) => line.split("|").map((cell) => cell.trim());
-const names = cells(header!).filter(Boolean);
-const rows = lines.map((line) => ({ operation: cells(line)[0]!, expected: cells(line).slice(1) }));
+const { names, rows } = readMatrix(matrix);
 const codes: Record<string, string> = { UNAUTHENTICATED: "UNAUTH", INVENTORY_UNAVAILABLE: "UNAVAIL" };
-
-function outcome(answer: Answer): string {
-  const code = answer.errors?.[0]?.extensions.code;
-  if (code) return codes[code] ?? code;
-  const [value] = Object.values(answer.data) as any[];
-  if (value === null || typeof value === "string") return String(value);
-  const list = value.nodes ?? value;
-  if (!Array.isArray(list)) return "yes";
-  if (value.nodes && value.totalCount !== list.length) return `${value.totalCount} counted`;
-  return String(list.length || "none");
-}
 
 type Operation = (person: Person) => Promise<Answer>;
 let world: Portfolio;
@@ -324,7 +311,7 @@ afterAll(() => world.stop());
 
 test.each(rows)("$operation", async ({ operation, expected }) => {
   const found: string[] = [];
-  for (const name of names) found.push(outcome(await operations[operation]!(people[name]!)));
+  for (const name of names) found.push(outcome(await operations[operation]!(people[name]!), codes));
   expect(Object.fromEntries(names.map((name, i) => [name, found[i]]))).toEqual(
     Object.fromEntries(names.map((name, i) => [name, expected[i]])),
   );
