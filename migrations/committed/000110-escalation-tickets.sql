@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:89fdf4ff71f2368b2d4b1cd9c39952b8fd01bcdb
+--! Hash: sha1:049968daa0f46c0c21000d4fc69741120778eea6
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a
@@ -306,6 +306,7 @@ grant execute on function app_public.resolve_escalation_ticket to plat_user, pla
 comment on function app_public.resolve_escalation_ticket is $$
 @arg action What is to be done: one of its availableActions.
 @arg note A word about the decision.
+@arg expectedVersion The version that was read; refused with VERSION_MISMATCH where somebody changed the ticket meanwhile.
 @arg assigneeId With REASSIGN: who gets the lead or purchase; the assignee of the ticket where left out, else whoever resolves it.
 
 Resolves an escalation ticket by one of its actions, which is executed once: the same action again gives the same answer, another one is refused. Where the action fails the ticket is FAILED, with the reason in actionError and nothing done, and can be resolved again. Takes the permission workflow.run, and what the action takes.$$;
