@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:049968daa0f46c0c21000d4fc69741120778eea6
+--! Previous: sha1:473aa3c4054acd99cdd61a9325a4c381e4f0c33d
+--! Hash: sha1:fddc90141279a4dd5da7895bdcf8ffb4ff63c2a8
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

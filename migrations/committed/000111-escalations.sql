@@ -1,5 +1,5 @@
---! Previous: sha1:049968daa0f46c0c21000d4fc69741120778eea6
---! Hash: sha1:b22f16401ab96e1e52a68b92d69c804d5ce089a9
+--! Previous: sha1:fddc90141279a4dd5da7895bdcf8ffb4ff63c2a8
+--! Hash: sha1:d25cd9fa796573b318ff5528d7af5038bc931aab
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

@@ -1,5 +1,5 @@
---! Previous: sha1:b22f16401ab96e1e52a68b92d69c804d5ce089a9
---! Hash: sha1:3c73ce824e4b084679859c839e7a143526ac6545
+--! Previous: sha1:d25cd9fa796573b318ff5528d7af5038bc931aab
+--! Hash: sha1:f68316ad22e1c21ca77ff6da14a9767da9c17b0a
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after
