@@ -30,5 +30,5 @@ export async function sweep(
         throw error;
       }
     });
-  } while (amount >= batch && !abortSignal?.aborted);
+  } while (amount >= batch && !abortSignal.aborted);
 }
