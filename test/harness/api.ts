@@ -70,10 +70,7 @@ const password = "correct horse battery staple";
 let names = 0;
 
 /** The real API over HTTPS, on a database of the test file's own. */
-export async function startApi(
-  from?: TestDatabase,
-  options: HostOptions = {},
-): Promise<Api> {
+export async function startApi(from?: TestDatabase, options: HostOptions = {}): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
   const host = await (globalThis.platHost?.() ?? import("./host.ts"));
