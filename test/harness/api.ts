@@ -63,6 +63,9 @@ export interface Api {
   stop(): Promise<void>;
 }
 
+/** What the API under test signs login tokens with. */
+export const jwtKeys = [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }];
+
 /** What the API under test seals secrets with. */
 export const secretKeys = [{ kid: "test", secret: "a key of the tests with at least 32 characters" }];
 
@@ -87,7 +90,7 @@ export async function startApi(
   const graphql = await startGraphql({
     authenticatorUrl: database.authenticatorUrl,
     poolSize: 10,
-    jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    jwtKeys,
     secretKeys,
     fileStore: createFileStore({ dataDir }),
     dataDir,

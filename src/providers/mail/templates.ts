@@ -116,24 +116,40 @@ export function serviceContacted(values: VisitorMessage): Rendered {
   });
 }
 
-/** A visitor's message to the sales office of a project. */
-export function projectContacted(
-  values: VisitorMessage & { project: string; organization: string; leadCreated: boolean },
-): Rendered {
-  const { name, project, organization, leadCreated } = values;
+/** What happened, to a member who wants to know: one thing, or several of a kind. */
+export function notification(values: {
+  organization: string;
+  /** Goes on from "mails about" and from "3". */
+  kindName: string;
+  heading: string;
+  isDigest: boolean;
+  items: readonly { line: string; details: string; quote: string; link: string }[];
+  /** How many there are; those beyond the items are only counted. */
+  count: number;
+  unsubscribe: string;
+}): Rendered {
+  const { organization, kindName, heading, isDigest, items, count, unsubscribe } = values;
+  const [first] = items;
+  const several = isDigest
+    ? `Your tasks at ${organization} for today: ${count}`
+    : `${count} ${heading} at ${organization}`;
+  const more = count - items.length;
   return render({
-    subject: leadCreated ? `New lead for ${project}: ${name}` : `${name} wrote to ${project} again`,
+    subject: count === 1 && !isDigest && first ? first.line : several,
     blocks: [
-      leadCreated
-        ? `A visitor wrote to the sales office of ${project} and is a new lead:`
-        : `Somebody who is a lead already wrote to the sales office of ${project}:`,
-      ...said(values),
-      visitor(values),
-      "Reply to this mail to answer.",
+      ...items.flatMap(({ line, details, quote, link }) => [
+        { link, label: line },
+        ...(details ? [details] : []),
+        ...(quote ? [{ quote: count === 1 ? quote : shortened(quote) }] : []),
+      ]),
+      ...(more > 0 ? [`And ${more} more.`] : []),
+      { link: unsubscribe, label: `No more mails about ${kindName} from ${organization}` },
     ],
-    footer: `You get this mail because notifications of contact messages or new leads are on for you in ${organization}. Switch them off with updateOrganizationNotifications.`,
+    footer: `You get this mail because mails about ${kindName} are on for you at ${organization}.`,
   });
 }
+
+const shortened = (text: string, length = 300) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 /** To the owners: a webhook takes nothing any more. */
 export function webhookDisabled(values: { organization: string; url: string; reason: string }): Rendered {
