@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:dcfbafe7dde5e4ff44778e999ccc348ce4da840c
+--! Hash: sha1:61fc80684508d1752b6d872adc199b584b4014ee
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a
@@ -39,13 +39,13 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
   ('contact_message', 2, '1 minute', 'messages to the sales office', 'messages to the sales office'),
   ('lead_assigned', 3, '1 minute', 'leads assigned to you', 'leads assigned to you'),
   ('lead_note', 4, '1 minute', 'notes on your leads', 'notes on your leads'),
-  ('appointment', 5, '1 minute', 'appointments', 'news of appointments'),
-  ('reservation', 6, '1 minute', 'reservations', 'news of reservations'),
-  ('offer', 7, '1 minute', 'offers', 'news of offers'),
+  ('appointment', 5, '1 minute', 'appointments', 'updates on appointments'),
+  ('reservation', 6, '1 minute', 'reservations', 'updates on reservations'),
+  ('offer', 7, '1 minute', 'offers', 'updates on offers'),
   ('task', 8, '1 minute', 'tasks', 'tasks for you'),
   ('escalation', 9, '1 minute', 'escalations', 'escalations'),
   -- Whoever asked for it waits.
-  ('export_ready', 10, '0', 'exports', 'exports are ready'),
+  ('export_ready', 10, '0', 'exports', 'exports'),
   ('team_message', 11, '1 minute', 'messages of workflows', 'messages of workflows');
 
 create table app_private.notification_rules (
@@ -114,7 +114,7 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     'Escalation: {{ data.title }}{% if project %}, {{ project }}{% endif %}', null, '{{ data.description }}'),
   ('export_ready', '{export.completed}', null, null, null, 'org.member', '{requestedById}', false, true,
     'Your export {{ data.filename }} is ready', null, null),
-  ('team_message', null, null, null, null, 'project.read', '{TEAM}', false, true, '{{ data.subject }}', null, '{{ data.text }}'),
+  ('team_message', null, null, null, null, 'org.member', '{TEAM}', false, true, '{{ data.subject }}', null, '{{ data.text }}'),
   ('team_message', null, null, null, null, 'lead.read', '{TEAM}', false, true, '{{ data.subject }}', null, '{{ data.text }}');
 
 --------------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ begin
     from app_public.projects p where p.id = notify_team.project_id and p.deleted_at is null;
 end $$;
 comment on function app_private.notify_team(uuid, uuid, text, text, text) is
-  'notify_team(project_id, lead_id, subject, text, link): tells the team of a project by mail: the members of its organization and whoever is assigned the lead. With a lead (null for none) only those who may see it; without one, those who may see the project. subject and text are plain text, link an address that starts with https:// or http:// (otherwise: the lead, or the project). Part of the caller''s transaction; messages of a minute are one mail for each reader.';
+  'notify_team(project_id, lead_id, subject, text, link): tells the team of a project by mail: the members of its organization; with a lead (null for none) those of them who may see it, and whoever is assigned it. subject and text are plain text, link an address that starts with https:// or http:// (otherwise: the lead, or the project). Part of the caller''s transaction; messages of a minute are one mail for each reader.';
 
 --------------------------------------------------------------------------------------------------------
 -- From the stream to the mails.
@@ -244,7 +244,7 @@ begin
     union all
     select t.id, null, null, t.project_id, case when t.lead_id is null then 'project' else 'lead' end, coalesce(t.lead_id, t.project_id), '{}', t.data, null, r
     from taken t
-    join app_private.notification_rules r on r.kind = 'team_message' and r.permission = case when t.lead_id is null then 'project.read' else 'lead.read' end
+    join app_private.notification_rules r on r.kind = 'team_message' and r.permission = case when t.lead_id is null then 'org.member' else 'lead.read' end
   ), told as materialized (
     select h.*,
       coalesce(

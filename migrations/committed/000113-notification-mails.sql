@@ -1,5 +1,5 @@
---! Previous: sha1:dcfbafe7dde5e4ff44778e999ccc348ce4da840c
---! Hash: sha1:c9dfdaa00748b1d646264b157a803182dc46fa27
+--! Previous: sha1:61fc80684508d1752b6d872adc199b584b4014ee
+--! Hash: sha1:9cfe3fca16cb31537ccceaadc1e37fee5fdd64e3
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
