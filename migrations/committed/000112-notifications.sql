@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:61fc80684508d1752b6d872adc199b584b4014ee
+--! Hash: sha1:f0a60d0c06f3ea2d9100099de1ef1989fe23286f
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a
@@ -162,25 +162,28 @@ comment on table app_private.notification_mails is
 create table app_private.notification_items (
   mail_id uuid not null references app_private.notification_mails on delete cascade,
   place bigint generated always as identity,
-  rule_id int not null references app_private.notification_rules,
+  rule_id int not null,
   event_id uuid,
   subject_type text not null,
   subject_id uuid not null,
   data jsonb,
   primary key (mail_id, place)
 );
-create index notification_items_rule on app_private.notification_items (rule_id);
 alter table app_private.notification_items enable row level security;
 comment on table app_private.notification_items is 'What a mail tells: an event, or the data that the service has put there itself.';
 
 create function app_private.tg_notification_mails__enqueue() returns trigger
 language plpgsql volatile as $$
 begin
-  perform app_private.add_job('notification_mail__due', jsonb_build_object('id', new.id), run_at => new.due_at);
+  if exists (select from new_rows) then
+    perform graphile_worker.add_jobs((
+      select array_agg(jsonb_populate_record(null::graphile_worker.job_spec, jsonb_build_object(
+        'identifier', 'notification_mail__due', 'payload', jsonb_build_object('id', n.id), 'run_at', n.due_at))) from new_rows n));
+  end if;
   return null;
 end $$;
 create trigger _500_enqueue after insert on app_private.notification_mails
-  for each row execute function app_private.tg_notification_mails__enqueue();
+  referencing new table as new_rows for each statement execute function app_private.tg_notification_mails__enqueue();
 
 create table app_private.notification_progress (
   organization_id uuid primary key references app_public.organizations on delete cascade,
@@ -256,18 +259,24 @@ begin
   ), named as materialized (
     -- Whom the record names, where the rule goes by that; null for the team.
     select t.*, case when 'TEAM' = any ((t.rule).audience) then null else array(
-      select case when a.field = 'ASSIGNEE' then t.assignee_id else (t.data ->> a.field)::uuid end from unnest((t.rule).audience) a (field)) end as users
+        select case when a.field = 'ASSIGNEE' then t.assignee_id else (t.data ->> a.field)::uuid end from unnest((t.rule).audience) a (field)) end as users,
+      dense_rank() over (order by t.project_id, t.assignee_id, (t.rule).permission) as circle
     from told t
+  ), circles as materialized (
+    -- PERF: who sees is asked once for all events of a project and assignee.
+    select c.circle, s.member_id, s.user_id, to_jsonb(s.notifications) as wants
+    from (select distinct n.circle, n.project_id, n.assignee_id, (n.rule).permission from named n) c
+    cross join lateral app_private.people_who_see(add_notifications.organization_id, c.project_id, c.assignee_id, c.permission) s
+    join app_public.users u on u.id = s.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   ), chosen as materialized (
     -- Once for each event and reader, however many rules and memberships lead there.
     select distinct on (n.id, s.user_id) n.sequence, n.id, s.member_id, k.kind, k.wait, (n.rule).id as rule_id, n.event_id, n.subject_type, n.subject_id, n.own_data
     from named n
     join app_private.notification_kinds k on k.kind = (n.rule).kind
-    cross join lateral app_private.people_who_see(add_notifications.organization_id, n.project_id, n.assignee_id, (n.rule).permission) s
-    join app_public.users u on u.id = s.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    join circles s on s.circle = n.circle
     where (n.users is null or s.user_id = any (n.users) or ((n.rule).else_team and num_nonnulls(variadic n.users) = 0))
       and (s.user_id is distinct from n.actor_id or (n.rule).actor_too)
-      and to_jsonb(s.notifications) -> k.kind = 'true'
+      and s.wants -> k.kind = 'true'
     order by n.id, s.user_id, k.place, s.member_id, (n.rule).id
   ), opened as (
     insert into app_private.notification_mails as m (member_id, kind, due_at)

@@ -1,5 +1,5 @@
---! Previous: sha1:61fc80684508d1752b6d872adc199b584b4014ee
---! Hash: sha1:9cfe3fca16cb31537ccceaadc1e37fee5fdd64e3
+--! Previous: sha1:f0a60d0c06f3ea2d9100099de1ef1989fe23286f
+--! Hash: sha1:ab55255ac3f51a6ea56fe1026e63527a9cadd787
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
