@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:f0a60d0c06f3ea2d9100099de1ef1989fe23286f
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:6671e979e2fc0ac6434b95f0241c91c22684dd6b
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

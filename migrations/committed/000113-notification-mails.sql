@@ -1,5 +1,5 @@
---! Previous: sha1:f0a60d0c06f3ea2d9100099de1ef1989fe23286f
---! Hash: sha1:ab55255ac3f51a6ea56fe1026e63527a9cadd787
+--! Previous: sha1:6671e979e2fc0ac6434b95f0241c91c22684dd6b
+--! Hash: sha1:91ea70e8b0310ee8bb906c476ef5ae5cde1850bd
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
