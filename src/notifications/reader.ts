@@ -32,12 +32,12 @@ export function startNotificationReader({
 
   const look = async () => {
     try {
-      for (let more = true; more && !stopping;) {
+      for (;;) {
         const { rows } = await pool.query<{ more: boolean }>(
           "select app_private.fan_out_notifications($1) as more",
           [batch],
         );
-        more = rows[0]!.more;
+        if (!rows[0]!.more || stopping) break;
       }
     } catch (error) {
       if (!stopping)

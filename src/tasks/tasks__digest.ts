@@ -6,13 +6,14 @@ const batch = 500;
 /** Queues the mails with the tasks of the day, where it is morning. Run twice, it finds nobody. */
 const task: Task = async (_payload, { query, abortSignal }) => {
   let after: string | null = null;
-  do {
+  for (;;) {
     const { rows }: { rows: { last: string | null }[] } = await query<{ last: string | null }>(
       "select app_private.queue_task_digests($1, $2) as last",
       [after, batch],
     );
     after = rows[0]!.last;
-  } while (after !== null && !abortSignal?.aborted);
+    if (after === null || abortSignal?.aborted) return;
+  }
 };
 
 export default task;
