@@ -1,4 +1,4 @@
-import { render, type Rendered } from "./letter.ts";
+import { render, type Block, type Rendered } from "./letter.ts";
 
 /** All texts that the service sends, one function each. */
 
@@ -21,52 +21,56 @@ export function oneTimeCode(values: { code: string; expiresAt: Date }): Rendered
   });
 }
 
-/** The invitation to join an organization. */
-export function organizationInvite(values: {
+interface Invitation {
   organization: string;
   invitedBy: string | null;
-  role: string;
   message: string | null;
   token: string;
   link: string;
   expiresAt: Date;
-}): Rendered {
-  const { organization, invitedBy, role, message, token, link, expiresAt } = values;
+}
+
+/** What every invitation says: what is offered, and how it is accepted in a browser and by a program. */
+const invitation = (
+  { message, token, link, expiresAt }: Invitation,
+  offer: string,
+  label: string,
+  operation: string,
+): Block[] => [
+  offer,
+  ...(message ? [{ quote: message }] : []),
+  { link, label },
+  `Sign in with the account of this e-mail address, or create one first. A program accepts with ${operation} and this token:`,
+  { code: token },
+  `The invitation works once, until ${when(expiresAt)}.`,
+];
+
+/** The invitation to join an organization. */
+export function organizationInvite(values: Invitation & { role: string }): Rendered {
+  const { organization, invitedBy, role } = values;
   return render({
     subject: `Invitation to join ${organization}`,
-    blocks: [
+    blocks: invitation(
+      values,
       `${invitedBy ?? organization} invites you to join ${organization} as ${roles[role] ?? "a member"}.`,
-      ...(message ? [{ quote: message }] : []),
-      { link, label: "Accept the invitation" },
-      "Sign in with the account of this e-mail address, or create one first. A program accepts with acceptOrganizationInvite and this token:",
-      { code: token },
-      `The invitation works once, until ${when(expiresAt)}.`,
-    ],
+      "Accept the invitation",
+      "acceptOrganizationInvite",
+    ),
     footer: `You get this mail because somebody at ${organization} entered this e-mail address. If you do not know them, ignore it.`,
   });
 }
 
 /** The invitation of a buyer to follow their purchase. */
-export function buyerInvite(values: {
-  project: string;
-  organization: string;
-  invitedBy: string | null;
-  message: string | null;
-  token: string;
-  link: string;
-  expiresAt: Date;
-}): Rendered {
-  const { project, organization, invitedBy, message, token, link, expiresAt } = values;
+export function buyerInvite(values: Invitation & { project: string }): Rendered {
+  const { organization, invitedBy, project } = values;
   return render({
     subject: `Your home in ${project}`,
-    blocks: [
+    blocks: invitation(
+      values,
       `${invitedBy ?? organization} invites you to follow the purchase of your home in ${project} online.`,
-      ...(message ? [{ quote: message }] : []),
-      { link, label: "See your purchase" },
-      "Sign in with the account of this e-mail address, or create one first. A program accepts with acceptBuyerInvite and this token:",
-      { code: token },
-      `The invitation works once, until ${when(expiresAt)}.`,
-    ],
+      "See your purchase",
+      "acceptBuyerInvite",
+    ),
     footer: `You get this mail because ${organization} entered this e-mail address with a purchase. If you do not know them, ignore it.`,
   });
 }
