@@ -1,5 +1,5 @@
---! Previous: sha1:6671e979e2fc0ac6434b95f0241c91c22684dd6b
---! Hash: sha1:91ea70e8b0310ee8bb906c476ef5ae5cde1850bd
+--! Previous: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
+--! Hash: sha1:50d1114a0e7a8793706320c3ec46114591a0b2ff
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
