@@ -53,6 +53,8 @@ export interface PresetOptions {
   signFileAddress: FileAddresses["sign"];
   files: Files;
   webhookTransforms: WebhookTransforms;
+  /** Reads what SQL cannot of the definition of a workflow. */
+  workflowChecks: ArgumentTransform;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -66,6 +68,7 @@ export function createPreset({
   signFileAddress,
   files,
   webhookTransforms,
+  workflowChecks,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -154,6 +157,7 @@ export function createPreset({
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
         ...webhookTransforms,
+        workflowChecks,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:947fca2103e46115ab8b551438141321658931d6
+--! Hash: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
 --! Message: workflows
 
 -- What an organization has done by itself: a trigger starts an execution for a record (the subject), which goes through the
@@ -64,7 +64,7 @@ create table app_public.workflow_steps (
   type app_public.workflow_step_type not null,
   name app_public.short_text,
   config jsonb not null default '{}',
-  wait_seconds int constraint workflow_steps_wait check (wait_seconds between 1 and 31536000),
+  wait_seconds int constraint workflow_steps_wait check (wait_seconds between 0 and 31536000),
   on_error app_public.step_error_policy not null default 'RETRY',
   checks jsonb not null default '{}',
   constraint workflow_steps_once unique (workflow_id, revision, sequence),
@@ -158,8 +158,8 @@ comment on column app_public.workflow_steps.sequence is 'Its place among the ste
 comment on column app_public.workflow_steps.type is 'What it does.';
 comment on column app_public.workflow_steps.name is 'What people call it.';
 comment on column app_public.workflow_steps.config is 'How it does it; the members depend on the type.';
-comment on column app_public.workflow_steps.wait_seconds is 'How long a WAIT waits, in seconds.';
+comment on column app_public.workflow_steps.wait_seconds is 'How long it waits, in seconds: a WAIT in all, another step before it begins.';
 comment on column app_public.workflow_steps.checks is E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
 comment on column app_public.workflow_steps.on_error is 'What follows when it fails.';
-comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give 1 to 31,536,000 seconds (a year).';
+comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give at most 31,536,000 seconds (a year).';
 comment on constraint workflow_steps_workflow_id_fkey on app_public.workflow_steps is E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe workflow.';

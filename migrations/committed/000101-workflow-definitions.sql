@@ -1,5 +1,5 @@
---! Previous: sha1:947fca2103e46115ab8b551438141321658931d6
---! Hash: sha1:d0334da908d2ec4102fba83ea8f24295a7337056
+--! Previous: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
+--! Hash: sha1:29cb9e19c3225a933d0a161280206bc0ce21c610
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions
@@ -508,9 +508,9 @@ begin
     perform app_private.refuse_definition(base || '.waitSeconds', 'a WAIT has either waitSeconds or config.until.');
   elsif step.type = 'WAIT' and step.wait_seconds is not null and step.config ? 'offsetSeconds' then
     perform app_private.refuse_definition(base || '.config.offsetSeconds', 'stands with until only.');
-  elsif step.type <> 'WAIT' and step.wait_seconds is not null then
-    perform app_private.refuse_definition(base || '.waitSeconds', 'only a WAIT waits; put one before this step.');
-  elsif step.wait_seconds is not null and step.wait_seconds not between 1 and 31536000 then
+  elsif step.type = 'WAIT_FOR_EVENT' and step.wait_seconds is not null then
+    perform app_private.refuse_definition(base || '.waitSeconds', 'WAIT_FOR_EVENT has config.timeoutSeconds instead.');
+  elsif step.type = 'WAIT' and step.wait_seconds = 0 then
     perform app_private.refuse_definition(base || '.waitSeconds', 'give 1 to 31,536,000 seconds (a year).');
   end if;
   select k into wrong from jsonb_object_keys(step.config) k
@@ -664,25 +664,24 @@ comment on type app_public.workflow_step_input is 'A step of a workflow.';
 comment on column app_public.workflow_step_input.type is E'@notNull\n\nWhat it does.';
 comment on column app_public.workflow_step_input.name is 'What people call it.';
 comment on column app_public.workflow_step_input.config is 'How it does it; the members depend on the type.';
-comment on column app_public.workflow_step_input.wait_seconds is 'How long a WAIT waits, in seconds.';
+comment on column app_public.workflow_step_input.wait_seconds is 'How long it waits, in seconds: a WAIT in all, another step before it begins.';
 comment on column app_public.workflow_step_input.on_error is 'What follows when it fails; RETRY where left out.';
 
-create function app_private.require_workflow(id uuid, permission text) returns app_public.workflows
+create function app_private.require_managed_workflow(id uuid) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   workflow app_public.workflows;
 begin
   perform app_hidden.require_viewer();
-  select w.* into workflow from app_public.workflows w where w.id = require_workflow.id and w.deleted_at is null
+  select w.* into workflow from app_public.workflows w where w.id = require_managed_workflow.id and w.deleted_at is null
     and w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))) for no key update;
   if workflow.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such workflow.', '{"field": "id"}');
-  elsif not app_hidden.organization_can(workflow.organization_id, permission) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the organization.', permission), jsonb_build_object('permission', permission));
   end if;
+  perform app_hidden.require_organization(workflow.organization_id, 'workflow.manage');
   return workflow;
 end $$;
-comment on function app_private.require_workflow(uuid, text) is 'The workflow, locked; refuses whoever does not see it or lacks the permission in its organization.';
+comment on function app_private.require_managed_workflow(uuid) is 'The workflow, locked; refuses whoever may not change it.';
 
 create function app_private.write_steps(workflow app_public.workflows, steps app_public.workflow_step_input[], checks jsonb) returns void
 language plpgsql volatile as $$
@@ -694,7 +693,7 @@ begin
   end if;
   for i in 1 .. cardinality(steps) loop
     -- Before the table does, so that the path is told.
-    if steps[i].wait_seconds is not null and steps[i].wait_seconds not between 1 and 31536000 then
+    if steps[i].wait_seconds is not null and steps[i].wait_seconds not between 0 and 31536000 then
       perform app_private.refuse_definition(format('steps[%s].waitSeconds', i - 1), 'give 1 to 31,536,000 seconds (a year).');
     elsif length(btrim(steps[i].name)) > 300 then
       perform app_private.refuse_definition(format('steps[%s].name', i - 1), 'give 1 to 300 characters.');
@@ -744,7 +743,7 @@ Creates a workflow, as a draft: enableWorkflow has it started. A definition with
 create function app_public.update_workflow(input jsonb, checks app_public.workflow_checks, steps app_public.workflow_step_input[] default null) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  workflow app_public.workflows := app_private.require_workflow(app_hidden.record_id('workflows', input ->> 'id'), 'workflow.manage');
+  workflow app_public.workflows := app_private.require_managed_workflow(app_hidden.record_id('workflows', input ->> 'id'));
   result app_public.workflows;
 begin
   if workflow.status = 'ARCHIVED' then
@@ -771,7 +770,7 @@ Changes a workflow. Members that are left out stay as they are. Takes the permis
 create function app_private.set_workflow_status(id uuid, status text) returns app_public.workflows
 language plpgsql volatile as $$
 declare
-  workflow app_public.workflows := app_private.require_workflow(id, 'workflow.manage');
+  workflow app_public.workflows := app_private.require_managed_workflow(id);
 begin
   -- Also to where it is already.
   perform app_private.require_step('workflow', workflow.status, set_workflow_status.status);
