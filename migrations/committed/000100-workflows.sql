@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:d65cd2cae21d6329a6d4c35fd494d9fb2cd4bea8
+--! Hash: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
 --! Message: workflows
 
 -- What an organization has done by itself: a trigger starts an execution for a record (the subject), which goes through the
@@ -66,6 +66,7 @@ create table app_public.workflow_steps (
   config jsonb not null default '{}',
   wait_seconds int constraint workflow_steps_wait check (wait_seconds between 0 and 31536000),
   on_error app_public.step_error_policy not null default 'RETRY',
+  checks jsonb not null default '{}',
   constraint workflow_steps_once unique (workflow_id, revision, sequence),
   constraint workflow_steps_workflow_id_fkey foreign key (workflow_id, organization_id) references app_public.workflows (id, organization_id) on delete cascade
 );
@@ -77,7 +78,9 @@ create policy readers on app_public.workflows for select to plat_user
 create policy managers_delete on app_public.workflows for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
 grant select on app_public.workflows to plat_user, plat_anonymous, plat_worker;
-grant delete on app_public.workflows to plat_user;
+-- The grants are the input types; there is no policy to write by, since operations check the definition first.
+grant insert (organization_id, project_id, name, description, subject_type, trigger, conditions, reentry),
+  update (name, description, trigger, conditions, reentry), delete on app_public.workflows to plat_user;
 
 alter table app_public.workflow_steps enable row level security;
 create policy readers on app_public.workflow_steps for select to plat_user
@@ -156,6 +159,7 @@ comment on column app_public.workflow_steps.type is 'What it does.';
 comment on column app_public.workflow_steps.name is 'What people call it.';
 comment on column app_public.workflow_steps.config is 'How it does it; the members depend on the type.';
 comment on column app_public.workflow_steps.wait_seconds is 'How long it waits, in seconds: a WAIT in all, another step before it begins.';
+comment on column app_public.workflow_steps.checks is E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
 comment on column app_public.workflow_steps.on_error is 'What follows when it fails.';
-comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give 0 to 31,536,000 seconds (a year).';
+comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give at most 31,536,000 seconds (a year).';
 comment on constraint workflow_steps_workflow_id_fkey on app_public.workflow_steps is E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe workflow.';

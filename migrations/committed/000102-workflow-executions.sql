@@ -1,5 +1,5 @@
---! Previous: sha1:d65cd2cae21d6329a6d4c35fd494d9fb2cd4bea8
---! Hash: sha1:ecf02e5371af08f29676cfc54f29102a45a7ed72
+--! Previous: sha1:29cb9e19c3225a933d0a161280206bc0ce21c610
+--! Hash: sha1:716ed6a87c3fdf86215a4aa22c72e5be928c6d57
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.
@@ -120,7 +120,7 @@ grant select on app_public.workflow_step_runs to plat_user, plat_anonymous, plat
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
 comment on column app_public.workflow_executions.depth is E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
-comment on column app_public.workflow_executions.current_step is E'@secret\n\nThe step that comes next, or that it waits in; null when it is over.';
+comment on column app_public.workflow_executions.current_step is E'@secret\n\nThe step that comes next, or that it waits in; the one at which it ended where it failed or was cancelled, null where it is completed.';
 comment on column app_public.workflow_executions.attempts is E'@secret\n\nHow often the current step has failed so far.';
 comment on column app_public.workflow_executions.scheduled_at is E'@secret\n\nWhen the current step is due; null while it waits for nothing but an event, and when it is over.';
 comment on column app_public.workflow_executions.holder is E'@secret\n@behavior -*\n\nThe connection of the worker that carries out a step which takes time.';
