@@ -1,7 +1,11 @@
 /** Conditions of workflows: JSON Logic, with no more operators than the database lets through. */
 import { LogicEngine } from "json-logic-engine";
 
-const engine = new LogicEngine(undefined, { maxDepth: 100, maxArrayLength: 10_000, maxStringLength: 100_000 });
+const engine = new LogicEngine(undefined, {
+  maxDepth: 100,
+  maxArrayLength: 10_000,
+  maxStringLength: 100_000,
+});
 engine.addMethod("secondsSince", ([time]: unknown[]) => {
   const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
   return Number.isNaN(at) ? null : (Date.now() - at) / 1000;

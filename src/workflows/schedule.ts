@@ -5,7 +5,10 @@ import { CronExpressionParser } from "cron-parser";
 export function scheduleFault(line: string): string | undefined {
   const fields = line.trim().split(/\s+/);
   // The library also reads seconds, nicknames and random values.
-  if (fields.length !== 5 || fields.some((field) => !/^[A-Za-z0-9*/,\-#?]+$/.test(field) || /^H/i.test(field)))
+  if (
+    fields.length !== 5 ||
+    fields.some((field) => !/^[A-Za-z0-9*/,\-#?]+$/.test(field) || /^H/i.test(field))
+  )
     return 'a cron line has five fields: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".';
   try {
     nextRun(line, "UTC", new Date());

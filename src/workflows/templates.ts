@@ -76,10 +76,14 @@ export function renderTemplates(value: unknown, data: object): unknown {
   if (typeof value === "string") return renderTemplate(value, data);
   if (Array.isArray(value)) return value.map((element) => renderTemplates(element, data));
   if (typeof value === "object" && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, renderTemplates(member, data)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [key, renderTemplates(member, data)]),
+    );
   return value;
 }
 
 function firstLine(error: unknown): string {
-  return (error as Error).message.split("\n", 1)[0]!.replace(/, line:(\d+), col:(\d+)$/, " (line $1, column $2)");
+  return (error as Error).message
+    .split("\n", 1)[0]!
+    .replace(/, line:(\d+), col:(\d+)$/, " (line $1, column $2)");
 }
