@@ -1,5 +1,5 @@
 --! Previous: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
---! Hash: sha1:ceb885159d2173772daa49d87b5db0d8e74008be
+--! Hash: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions
@@ -350,21 +350,25 @@ begin
 end $$;
 comment on function app_private.check_templates(jsonb, int, text, jsonb, jsonb, int) is 'check_template for every text in a JSON value.';
 
-create function app_private.check_event(value jsonb, at text, scope jsonb) returns void
+create function app_private.check_event(value jsonb, at text, scope jsonb, waits boolean default false) returns void
 language plpgsql stable as $$
 declare
   wanted text := value #>> '{}';
-  about text := lower(scope ->> 'subjectType');
+  about text[] := array[lower(scope ->> 'subjectType')];
 begin
+  -- Who waits for an event also waits for what happens to the lead and the purchase.
+  if waits and about[1] <> 'unit' then
+    about := array[about[1], 'lead', 'buyer'];
+  end if;
   if jsonb_typeof(value) is distinct from 'string' or wanted = '*' or not app_private.is_event_name(wanted) then
     perform app_private.refuse_definition(at, format('there is no event %s; name one such as lead.created, or lead.* for all of a lead.', left(coalesce(value #>> '{}', 'null'), 100)));
-  elsif split_part(wanted, '.', 1) <> about and not exists (
+  elsif split_part(wanted, '.', 1) <> all (about) and not exists (
     select from app_hidden.record_types r cross join lateral app_private.record_columns(r.table_name) c
-    where r.subject = split_part(wanted, '.', 1) and c.name = app_hidden.camel(about || '_id')) then
-    perform app_private.refuse_definition(at, format('%s says nothing of a %s, which this workflow is about.', wanted, about));
+    where r.subject = split_part(wanted, '.', 1) and c.name in (select app_hidden.camel(a || '_id') from unnest(about) a where not waits or a in ('lead', 'buyer'))) then
+    perform app_private.refuse_definition(at, format('%s says nothing of a %s, which this workflow is about.', wanted, about[1]));
   end if;
 end $$;
-comment on function app_private.check_event(jsonb, text, jsonb) is 'Refuses what is no event of the subject, or of a record that names it.';
+comment on function app_private.check_event(jsonb, text, jsonb, boolean) is 'Refuses what is no event of the subject, or of a record that names it.';
 
 create function app_private.check_user(value jsonb, at text, scope jsonb) returns void
 language plpgsql stable as $$
@@ -581,7 +585,7 @@ begin
           perform app_private.refuse_definition(at, coalesce(step.checks -> at ->> 'fault', 'this address was not looked at.'));
         end if;
       when 'event' then
-        perform app_private.check_event(value, at, scope);
+        perform app_private.check_event(value, at, scope, true);
       when 'condition' then
         perform app_private.check_condition(value, at, case when step.type = 'WAIT_FOR_EVENT' then scope || jsonb_build_object('event', step.config -> 'event') else scope end);
       when 'sequence', 'timeout' then
