@@ -1,5 +1,5 @@
 --! Previous: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
---! Hash: sha1:29cb9e19c3225a933d0a161280206bc0ce21c610
+--! Hash: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions
@@ -213,7 +213,7 @@ begin
   elsif known.root not in ('context', 'now') and path[2] is not null then
     table_of := coalesce(known.table_name, case when known.root = 'subject' then app_private.subject_table(scope ->> 'subjectType') end);
     if table_of is not null then
-      select t.typcategory || coalesce('.' || nullif(t.typrelid, 0), '') || case when c.type = 'jsonb'::regtype then 'J' else '' end into type
+      select t.typcategory::text || coalesce('.' || nullif(t.typrelid, 0), '') || case when c.type = 'jsonb'::regtype then 'J' else '' end into type
         from app_private.record_columns(table_of) c join pg_type t on t.oid = c.type where c.name = path[2];
     else
       select case v.type when 'JSON' then 'J' else 'S' end into type from app_hidden.workflow_variables() v where v.root = known.root and v.name = path[2];
@@ -233,7 +233,7 @@ comment on function app_private.check_variable(text[], text, jsonb) is 'Refuses 
 create function app_private.check_condition(rule jsonb, at text, scope jsonb, depth int default 0, of_element boolean default false) returns void
 language plpgsql stable as $$
 declare
-  operator text;
+  op text;
   known app_hidden.workflow_operators;
   args jsonb;
   place text;
@@ -261,20 +261,20 @@ begin
   if (select count(*) from jsonb_object_keys(rule)) <> 1 then
     perform app_private.refuse_definition(at, 'an object of a condition has exactly one member, the operator.');
   end if;
-  select k into operator from jsonb_object_keys(rule) k;
-  place := at || '.' || left(operator, 50);
-  select * into known from app_hidden.workflow_operators o where o.operator = check_condition.operator;
+  select k into op from jsonb_object_keys(rule) k;
+  place := at || '.' || left(op, 50);
+  select * into known from app_hidden.workflow_operators o where o.operator = op;
   if not found then
     perform app_private.refuse_definition(place, format('there is no such operator; there are %s.',
       (select string_agg(o.operator, ' ' order by o.operator) from app_hidden.workflow_operators o)));
   end if;
-  args := case when jsonb_typeof(rule -> operator) = 'array' then rule -> operator else jsonb_build_array(rule -> operator) end;
+  args := case when jsonb_typeof(rule -> op) = 'array' then rule -> op else jsonb_build_array(rule -> op) end;
   if jsonb_array_length(args) not between known.least and known.most then
     perform app_private.refuse_definition(place, case when known.least = known.most then format('takes %s arguments.', known.least)
       else format('takes %s to %s arguments.', known.least, known.most) end);
   end if;
-  if operator in ('var', 'missing') then
-    for wanted in select e.value from jsonb_array_elements(args) with ordinality e (value, n) where operator = 'missing' or e.n = 1 loop
+  if op in ('var', 'missing') then
+    for wanted in select e.value from jsonb_array_elements(args) with ordinality e (value, n) where op = 'missing' or e.n = 1 loop
       if jsonb_typeof(wanted) not in ('string', 'number') or (wanted #>> '{}') !~ '^([A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*)?$' or (not of_element and wanted = '""') then
         perform app_private.refuse_definition(place, 'name a variable, such as lead.status.');
       elsif of_element then
@@ -283,14 +283,14 @@ begin
       end if;
       perform app_private.check_variable(string_to_array(wanted #>> '{}', '.'), place, scope);
     end loop;
-    if operator = 'var' and jsonb_typeof(args -> 1) in ('object', 'array') then
+    if op = 'var' and jsonb_typeof(args -> 1) in ('object', 'array') then
       perform app_private.refuse_definition(place, 'the default of a variable is a text, a number, true, false or null.');
     end if;
-  elsif jsonb_typeof(rule -> operator) <> 'array' then
-    perform app_private.check_condition(rule -> operator, place, scope, depth + 1, of_element);
+  elsif jsonb_typeof(rule -> op) <> 'array' then
+    perform app_private.check_condition(rule -> op, place, scope, depth + 1, of_element);
   else
     for wanted in select e from jsonb_array_elements(args) e loop
-      perform app_private.check_condition(wanted, format('%s[%s]', place, position), scope, depth + 1, of_element or (operator in ('some', 'all', 'none') and position = 1));
+      perform app_private.check_condition(wanted, format('%s[%s]', place, position), scope, depth + 1, of_element or (op in ('some', 'all', 'none') and position = 1));
       position := position + 1;
     end loop;
   end if;
@@ -350,21 +350,25 @@ begin
 end $$;
 comment on function app_private.check_templates(jsonb, int, text, jsonb, jsonb, int) is 'check_template for every text in a JSON value.';
 
-create function app_private.check_event(value jsonb, at text, scope jsonb) returns void
+create function app_private.check_event(value jsonb, at text, scope jsonb, waits boolean default false) returns void
 language plpgsql stable as $$
 declare
-  name text := value #>> '{}';
-  subject text := lower(scope ->> 'subjectType');
+  wanted text := value #>> '{}';
+  about text[] := array[lower(scope ->> 'subjectType')];
 begin
-  if jsonb_typeof(value) is distinct from 'string' or name = '*' or not app_private.is_event_name(name) then
+  -- Who waits for an event also waits for what happens to the lead and the purchase.
+  if waits and about[1] <> 'unit' then
+    about := array[about[1], 'lead', 'buyer'];
+  end if;
+  if jsonb_typeof(value) is distinct from 'string' or wanted = '*' or not app_private.is_event_name(wanted) then
     perform app_private.refuse_definition(at, format('there is no event %s; name one such as lead.created, or lead.* for all of a lead.', left(coalesce(value #>> '{}', 'null'), 100)));
-  elsif split_part(name, '.', 1) <> subject and not exists (
+  elsif split_part(wanted, '.', 1) <> all (about) and not exists (
     select from app_hidden.record_types r cross join lateral app_private.record_columns(r.table_name) c
-    where r.subject = split_part(name, '.', 1) and c.name = app_hidden.camel(subject || '_id')) then
-    perform app_private.refuse_definition(at, format('%s says nothing of a %s, which this workflow is about.', name, subject));
+    where r.subject = split_part(wanted, '.', 1) and c.name in (select app_hidden.camel(a || '_id') from unnest(about) a where not waits or a in ('lead', 'buyer'))) then
+    perform app_private.refuse_definition(at, format('%s says nothing of a %s, which this workflow is about.', wanted, about[1]));
   end if;
 end $$;
-comment on function app_private.check_event(jsonb, text, jsonb) is 'Refuses what is no event of the subject, or of a record that names it.';
+comment on function app_private.check_event(jsonb, text, jsonb, boolean) is 'Refuses what is no event of the subject, or of a record that names it.';
 
 create function app_private.check_user(value jsonb, at text, scope jsonb) returns void
 language plpgsql stable as $$
@@ -581,7 +585,7 @@ begin
           perform app_private.refuse_definition(at, coalesce(step.checks -> at ->> 'fault', 'this address was not looked at.'));
         end if;
       when 'event' then
-        perform app_private.check_event(value, at, scope);
+        perform app_private.check_event(value, at, scope, true);
       when 'condition' then
         perform app_private.check_condition(value, at, case when step.type = 'WAIT_FOR_EVENT' then scope || jsonb_build_object('event', step.config -> 'event') else scope end);
       when 'sequence', 'timeout' then
