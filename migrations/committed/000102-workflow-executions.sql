@@ -1,5 +1,5 @@
---! Previous: sha1:29cb9e19c3225a933d0a161280206bc0ce21c610
---! Hash: sha1:716ed6a87c3fdf86215a4aa22c72e5be928c6d57
+--! Previous: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
+--! Hash: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.

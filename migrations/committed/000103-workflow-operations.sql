@@ -1,5 +1,5 @@
---! Previous: sha1:716ed6a87c3fdf86215a4aa22c72e5be928c6d57
---! Hash: sha1:b1a4cb3b2b5bf437c7e5bc5e8e1c54ef6dc7aee3
+--! Previous: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
+--! Hash: sha1:19596d2eafe624530b89ce0d6745e55c265a2d66
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.
@@ -408,14 +408,3 @@ end $$;
 create trigger _700_cancel_executions after update of status, deleted_at on app_public.buyers for each row
   when ((new.status = 'CANCELLED' and old.status <> 'CANCELLED') or (new.deleted_at is not null and old.deleted_at is null))
   execute function app_private.tg_buyers__cancel_executions();
-
-create function app_private.tg_workflows__cancel_executions() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform app_private.cancel_executions(array(
-    select e.id from app_public.workflow_executions e where e.workflow_id = new.id and e.status in ('PENDING', 'RUNNING', 'PAUSED')
-      order by e.id for no key update), 'The workflow was deleted.');
-  return null;
-end $$;
-create trigger _700_cancel_executions after update of deleted_at on app_public.workflows for each row
-  when (new.deleted_at is not null and old.deleted_at is null) execute function app_private.tg_workflows__cancel_executions();

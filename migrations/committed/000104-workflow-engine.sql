@@ -1,5 +1,5 @@
---! Previous: sha1:b1a4cb3b2b5bf437c7e5bc5e8e1c54ef6dc7aee3
---! Hash: sha1:ef878d28fdad1bcce6cece93221512eadda7819e
+--! Previous: sha1:19596d2eafe624530b89ce0d6745e55c265a2d66
+--! Hash: sha1:89ce79e99e32c944caa13005cee46e7034b32b88
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

@@ -1,5 +1,5 @@
---! Previous: sha1:ef878d28fdad1bcce6cece93221512eadda7819e
---! Hash: sha1:b35212b5a7492c7adc96002de4f3731da14e4daa
+--! Previous: sha1:89ce79e99e32c944caa13005cee46e7034b32b88
+--! Hash: sha1:82d5bde8f4d71bc9df90d3fe568159af001c5402
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and
