@@ -1,5 +1,5 @@
---! Previous: sha1:89ce79e99e32c944caa13005cee46e7034b32b88
---! Hash: sha1:82d5bde8f4d71bc9df90d3fe568159af001c5402
+--! Previous: sha1:2ab25fbe7d6b7f773101a0b7b380c9d6292085ee
+--! Hash: sha1:367390053909f39b14da05c7e515e64b6830d750
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and
@@ -208,33 +208,33 @@ create function app_private.step_assign(step app_public.workflow_steps, work app
 language plpgsql volatile as $$
 declare
   one record;
-  user_id uuid;
+  assignee uuid;
 begin
   perform app_private.lock_subjects('buyers', array(select distinct x.buyer_id from app_private.step_people(work) x where x.buyer_id is not null));
   perform app_private.lock_subjects('leads', array(select distinct x.lead_id from app_private.step_people(work) x where x.buyer_id is null and x.lead_id is not null));
   if step.config ->> 'to' = 'MEMBER' then
-    user_id := (step.config ->> 'memberId')::uuid;
-    update app_public.buyers b set assignee_id = user_id
-      where b.id in (select x.buyer_id from app_private.step_people(work) x) and b.assignee_id is distinct from user_id;
-    update app_public.leads l set assignee_id = user_id
-      where l.id in (select x.lead_id from app_private.step_people(work) x where x.buyer_id is null) and l.assignee_id is distinct from user_id;
+    assignee := (step.config ->> 'memberId')::uuid;
+    update app_public.buyers b set assignee_id = assignee
+      where b.id in (select x.buyer_id from app_private.step_people(work) x) and b.assignee_id is distinct from assignee;
+    update app_public.leads l set assignee_id = assignee
+      where l.id in (select x.lead_id from app_private.step_people(work) x where x.buyer_id is null) and l.assignee_id is distinct from assignee;
   end if;
   for one in select * from app_private.step_people(work) x order by x.execution_id loop
     if num_nonnulls(one.lead_id, one.buyer_id) = 0 then
       return next row(one.execution_id, 'FAILED', null, 'There is neither a lead nor a purchase to assign.', null, null)::app_private.step_outcome;
       continue;
     elsif step.config ->> 'to' = 'NEXT_IN_TURN' then
-      user_id := app_private.next_in_turn(one.project_id);
-      if user_id is null then
+      assignee := app_private.next_in_turn(one.project_id);
+      if assignee is null then
         return next row(one.execution_id, 'FAILED', null, 'The project has no members who take turns.', null, null)::app_private.step_outcome;
         continue;
       elsif one.buyer_id is not null then
-        update app_public.buyers b set assignee_id = user_id where b.id = one.buyer_id and b.assignee_id is distinct from user_id;
+        update app_public.buyers b set assignee_id = assignee where b.id = one.buyer_id and b.assignee_id is distinct from assignee;
       else
-        update app_public.leads l set assignee_id = user_id where l.id = one.lead_id and l.assignee_id is distinct from user_id;
+        update app_public.leads l set assignee_id = assignee where l.id = one.lead_id and l.assignee_id is distinct from assignee;
       end if;
     end if;
-    return next row(one.execution_id, 'SUCCEEDED', jsonb_build_object('assigneeId', user_id), null, null, null)::app_private.step_outcome;
+    return next row(one.execution_id, 'SUCCEEDED', jsonb_build_object('assigneeId', assignee), null, null, null)::app_private.step_outcome;
   end loop;
 end $$;
 

@@ -1,5 +1,5 @@
---! Previous: sha1:82d5bde8f4d71bc9df90d3fe568159af001c5402
---! Hash: sha1:46346c51cc1363ea7887757a8fa8163d1022a5f1
+--! Previous: sha1:367390053909f39b14da05c7e515e64b6830d750
+--! Hash: sha1:345abe473a18f59840a7dfb5545eba08ff933407
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
