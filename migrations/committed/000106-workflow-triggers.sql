@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:572cfb529ab2ab7a3dcc7b00cffbb84eabb65447
+--! Hash: sha1:d58afe35ee091dca4daca118b172a26fc64bb2e5
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
