@@ -1,5 +1,5 @@
 --! Previous: sha1:572cfb529ab2ab7a3dcc7b00cffbb84eabb65447
---! Hash: sha1:d58afe35ee091dca4daca118b172a26fc64bb2e5
+--! Hash: sha1:0b5d8bd9c66c984ec90e86c0c9b103f70f76eaf8
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
@@ -149,14 +149,14 @@ comment on function app_private.note_trigger_error(uuid, text) is 'Says why a tr
 
 create function app_private.starts_left(stream app_private.workflow_streams) returns int
 language sql stable as $$
-  select 10000 - case when stream.minute = date_trunc('minute', now()) then stream.started else 0 end
+  select 10000 - case when stream.minute >= date_trunc('minute', now()) then stream.started else 0 end
 $$;
 comment on function app_private.starts_left(app_private.workflow_streams) is 'How many executions the triggers of an organization may still start in this minute.';
 
 create function app_private.count_starts(organization_id uuid, amount int) returns void
 language sql volatile as $$
-  update app_private.workflow_streams s set minute = date_trunc('minute', now()),
-      started = case when s.minute = date_trunc('minute', now()) then s.started else 0 end + amount
+  update app_private.workflow_streams s set minute = greatest(s.minute, date_trunc('minute', now())),
+      started = case when s.minute >= date_trunc('minute', now()) then s.started else 0 end + amount
     where s.organization_id = $1
 $$;
 comment on function app_private.count_starts(uuid, int) is 'Counts starts against the minute.';
