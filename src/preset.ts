@@ -23,6 +23,7 @@ import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
+import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
@@ -92,6 +93,7 @@ export function createPreset({
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
+      LeadOrBuyerPlugin,
       DescriptionsPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,

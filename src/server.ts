@@ -21,6 +21,7 @@ import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
 
 const requestsFinishWithinMs = 10_000;
 
@@ -73,13 +74,16 @@ async function main(): Promise<void> {
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const dispatcher = await startDispatcher({
+      const sending = {
         connectionString: database.ownerUrl,
         seal: createSeal(await loadSecretKeys(config)),
         loopback: config.loopbackWebhooks,
         log,
-      });
+      };
+      const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
+      const workflows = await startWorkflows(sending);
+      shutdown.add("workflows", workflows.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {

@@ -120,7 +120,7 @@ grant select on app_public.workflow_step_runs to plat_user, plat_anonymous, plat
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
 comment on column app_public.workflow_executions.depth is E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
-comment on column app_public.workflow_executions.current_step is E'@secret\n\nThe step that comes next, or that it waits in; null when it is over.';
+comment on column app_public.workflow_executions.current_step is E'@secret\n\nThe step that comes next, or that it waits in; the one at which it ended where it failed or was cancelled, null where it is completed.';
 comment on column app_public.workflow_executions.attempts is E'@secret\n\nHow often the current step has failed so far.';
 comment on column app_public.workflow_executions.scheduled_at is E'@secret\n\nWhen the current step is due; null while it waits for nothing but an event, and when it is over.';
 comment on column app_public.workflow_executions.holder is E'@secret\n@behavior -*\n\nThe connection of the worker that carries out a step which takes time.';
