@@ -1,5 +1,5 @@
 --! Previous: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
---! Hash: sha1:c72c4061fdffa1edbd25df0866b5ab3b69f46378
+--! Hash: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.

@@ -1,5 +1,5 @@
---! Previous: sha1:572cfb529ab2ab7a3dcc7b00cffbb84eabb65447
---! Hash: sha1:0b5d8bd9c66c984ec90e86c0c9b103f70f76eaf8
+--! Previous: sha1:82d5bde8f4d71bc9df90d3fe568159af001c5402
+--! Hash: sha1:939542bb9756923faf867ee77e197de430bd7888
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
@@ -154,12 +154,19 @@ $$;
 comment on function app_private.starts_left(app_private.workflow_streams) is 'How many executions the triggers of an organization may still start in this minute.';
 
 create function app_private.count_starts(organization_id uuid, amount int) returns void
-language sql volatile as $$
+language plpgsql volatile as $$
+declare
+  stream app_private.workflow_streams;
+begin
   update app_private.workflow_streams s set minute = greatest(s.minute, date_trunc('minute', now())),
       started = case when s.minute >= date_trunc('minute', now()) then s.started else 0 end + amount
-    where s.organization_id = $1
-$$;
-comment on function app_private.count_starts(uuid, int) is 'Counts starts against the minute.';
+    where s.organization_id = count_starts.organization_id returning s.* into stream;
+  if app_private.starts_left(stream) <= 0 then
+    perform app_private.note_trigger_error(t.workflow_id, 'The organization has had the 10,000 starts of a minute: what comes next waits for the next minute.')
+      from app_private.workflow_triggers t where t.organization_id = count_starts.organization_id;
+  end if;
+end $$;
+comment on function app_private.count_starts(uuid, int) is 'Counts starts against the minute, and says so when they are used up.';
 
 --------------------------------------------------------------------------------------------------------
 -- Events.
@@ -198,7 +205,7 @@ declare
   workflow app_public.workflows;
   last_written bigint;
   result jsonb := '[]';
-  found jsonb;
+  wanted jsonb;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
@@ -213,22 +220,22 @@ begin
     select w.* from app_public.workflows w
     where w.organization_id = stream.organization_id and w.status = 'ENABLED' and w.deleted_at is null and w.trigger_type = 'EVENT'
   loop
-    with wanted as (
+    with of_event as (
       select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
       from app_public.events e
       where e.organization_id = stream.organization_id and e.sequence > stream.last_sequence and e.sequence <= last_written
         and e.sequence > (select t.from_sequence from app_private.workflow_triggers t where t.workflow_id = workflow.id)
         and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
     )
-    select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id, 'subjectId', w.subject_id)) into found
-      from wanted w where w.subject_id in (select i from app_private.selected_subjects(workflow, array(select x.subject_id from wanted x where x.subject_id is not null)) i);
-    if found is not null and workflow.conditions is not null then
-      select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data || jsonb_build_object('event', app_private.event_json(e)))) into found
-        from jsonb_array_elements(found) c
-        join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid from jsonb_array_elements(found) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
+    select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id, 'subjectId', w.subject_id)) into wanted
+      from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow, array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+    if wanted is not null and workflow.conditions is not null then
+      select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data || jsonb_build_object('event', app_private.event_json(e)))) into wanted
+        from jsonb_array_elements(wanted) c
+        join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
         join app_public.events e on e.id = (c ->> 'eventId')::uuid;
     end if;
-    result := result || coalesce(found, '[]');
+    result := result || coalesce(wanted, '[]');
   end loop;
   return query select stream.organization_id, last_written, result;
 end $$;
@@ -255,8 +262,6 @@ begin
     -- What does not fit into the minute is read again in the next one: an event as a whole.
     if started >= left_over and wanted.sequence is distinct from event.sequence then
       reached := wanted.sequence - 1;
-      perform app_private.note_trigger_error(t.workflow_id, 'More than 10,000 starts in a minute in the organization: the rest waits for the next minute.')
-        from app_private.workflow_triggers t where t.organization_id = home and t.workflow_id in (select (s ->> 'workflowId')::uuid from jsonb_array_elements(starts) s);
       exit;
     end if;
     if wanted.event_id is distinct from event.id then
