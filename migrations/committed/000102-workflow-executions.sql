@@ -1,5 +1,5 @@
---! Previous: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
---! Hash: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
+--! Previous: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
+--! Hash: sha1:fb8c415f01faf1bc9e6514e61c0fedffef8c59f7
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.

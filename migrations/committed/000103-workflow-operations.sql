@@ -1,5 +1,5 @@
---! Previous: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
---! Hash: sha1:19596d2eafe624530b89ce0d6745e55c265a2d66
+--! Previous: sha1:fb8c415f01faf1bc9e6514e61c0fedffef8c59f7
+--! Hash: sha1:1ad1bed5c8b396c8b25f04aefd54afdc669fc438
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

@@ -1,5 +1,5 @@
---! Previous: sha1:19596d2eafe624530b89ce0d6745e55c265a2d66
---! Hash: sha1:89ce79e99e32c944caa13005cee46e7034b32b88
+--! Previous: sha1:1ad1bed5c8b396c8b25f04aefd54afdc669fc438
+--! Hash: sha1:adfb445ce4fcfe15e77f94d567e0380e6d7f38d9
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

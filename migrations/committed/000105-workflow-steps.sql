@@ -1,5 +1,5 @@
---! Previous: sha1:89ce79e99e32c944caa13005cee46e7034b32b88
---! Hash: sha1:82d5bde8f4d71bc9df90d3fe568159af001c5402
+--! Previous: sha1:adfb445ce4fcfe15e77f94d567e0380e6d7f38d9
+--! Hash: sha1:2dc40603fa52cefccea04cc574545427a247f6bb
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

@@ -1,5 +1,5 @@
---! Previous: sha1:82d5bde8f4d71bc9df90d3fe568159af001c5402
---! Hash: sha1:939542bb9756923faf867ee77e197de430bd7888
+--! Previous: sha1:2dc40603fa52cefccea04cc574545427a247f6bb
+--! Hash: sha1:1a2e6247ab6d0255d22fd0a60fc2be723572cd73
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
