@@ -1,5 +1,5 @@
 --! Previous: sha1:2dc40603fa52cefccea04cc574545427a247f6bb
---! Hash: sha1:1a2e6247ab6d0255d22fd0a60fc2be723572cd73
+--! Hash: sha1:323440dfaf787642c323214c211cff8f8f4c9e4f
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
@@ -62,8 +62,9 @@ begin
     delete from app_private.workflow_triggers t where t.workflow_id = new.id;
     delete from app_private.workflow_runs r where r.workflow_id = new.id;
   elsif new.trigger_type in ('EVENT', 'SCHEDULE') then
-    -- From now on: what happened before does not count.
-    present := coalesce((select c.last_sequence from app_private.event_counters c where c.stream_id = new.organization_id), 0);
+    -- From now on: what happened before does not count, be it in the same transaction.
+    present := coalesce((select c.last_sequence from app_private.event_counters c where c.stream_id = new.organization_id), 0)
+      + (select count(*) from app_public.events e where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null and e.stream_id = new.organization_id);
     insert into app_private.workflow_triggers as t (workflow_id, organization_id, from_sequence) values (new.id, new.organization_id, present)
       on conflict (workflow_id) do update set from_sequence = excluded.from_sequence, next_run_at = null, error = null;
     insert into app_private.workflow_streams (organization_id, last_sequence) values (new.organization_id, present) on conflict do nothing;
