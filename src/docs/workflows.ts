@@ -81,7 +81,12 @@ function valueOf({ kind, least, most, choices }: Member): string {
 
 /** The operators of conditions as a Markdown table. */
 export async function workflowOperators(database: ClientBase): Promise<string> {
-  const { rows } = await database.query<{ operator: string; least: number; most: number; description: string }>(
+  const { rows } = await database.query<{
+    operator: string;
+    least: number;
+    most: number;
+    description: string;
+  }>(
     `select operator, least, most, description from app_hidden.workflow_operators order by operator collate "C"`,
   );
   return markdownTable(
@@ -100,22 +105,25 @@ export async function workflowVariables(database: ClientBase): Promise<string> {
     "select root, description from app_hidden.workflow_roots order by position",
   );
   // A subject of a kind that has no variable of its own is read as the subject alone.
-  const fields = await database.query<{ root: string; fields: string[] }>(
-    `select '`' || r.root || '`' as root, array_agg(v.name order by v.name) as fields
-     from app_hidden.workflow_roots r join app_hidden.workflow_variables() v on v.root = r.root group by r.root, r.position
+  const { rows } = await database.query<{ root: string; kind: string | null; fields: string[] }>(
+    `select r.root, null as kind, array_agg(v.name order by v.name) as fields
+     from app_hidden.workflow_roots r join app_hidden.workflow_variables() v on v.root = r.root group by r.root
      union all
-     select '`subject`, ' || s.value, array_agg(c.name order by c.name)
+     select 'subject', s.value, array_agg(c.name order by c.name)
      from app_public.workflow_subject_values s cross join lateral app_private.record_columns(app_private.subject_table(s.value)) c
      where lower(s.value) not in (select r.root from app_hidden.workflow_roots r) group by s.value
-     order by root`,
+     order by root, kind`,
   );
   return [
     markdownTable(
       ["Variable", "What it is"],
       roots.rows.map(({ root, description }) => [`\`${root}\``, description]),
     ),
-    fields.rows
-      .map(({ root, fields }) => `- ${root}: ${fields.map((field) => `\`${field}\``).join(", ")}`)
+    rows
+      .map(
+        ({ root, kind, fields }) =>
+          `- \`${root}\`${kind ? ` of the kind ${kind}` : ""}: ${fields.map((field) => `\`${field}\``).join(", ")}`,
+      )
       .join("\n"),
   ].join("\n\n");
 }
