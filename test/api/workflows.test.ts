@@ -600,8 +600,13 @@ test("what is there is taken: every type of step, every operator", async () => {
 
 test("the example of the guide is taken", async () => {
   const guide = await readFile(join(repository, "docs/workflows.md"), "utf8");
-  const example = /```graphql\n([^]*?)```/.exec(guide)![1]!;
-  const data = await world.owen.get(example.replace("larkfield-homes", world.harbour.slug));
+  const [document, variables] = ["graphql", "json"].map(
+    (language) => new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(guide)![1]!,
+  ) as [string, string];
+  const data = await world.owen.get(
+    document,
+    JSON.parse(variables.replace("larkfield-homes", world.harbour.slug)),
+  );
   expect(data.createWorkflow.steps.map((step: { sequence: number }) => step.sequence)).toEqual([1, 2, 3, 4]);
 });
 
