@@ -1,5 +1,5 @@
---! Previous: sha1:fb8c415f01faf1bc9e6514e61c0fedffef8c59f7
---! Hash: sha1:1ad1bed5c8b396c8b25f04aefd54afdc669fc438
+--! Previous: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
+--! Hash: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

@@ -1,5 +1,5 @@
---! Previous: sha1:1ad1bed5c8b396c8b25f04aefd54afdc669fc438
---! Hash: sha1:adfb445ce4fcfe15e77f94d567e0380e6d7f38d9
+--! Previous: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
+--! Hash: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

@@ -1,5 +1,5 @@
---! Previous: sha1:adfb445ce4fcfe15e77f94d567e0380e6d7f38d9
---! Hash: sha1:2dc40603fa52cefccea04cc574545427a247f6bb
+--! Previous: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
+--! Hash: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and
