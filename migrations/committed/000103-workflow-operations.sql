@@ -55,6 +55,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_variable
 declare
   workflow app_public.workflows := app_private.require_enabled_workflow(workflow_id, 'workflowId');
+  started uuid;
   result app_public.workflow_executions;
   existing app_public.workflow_executions;
   subject record;
@@ -68,9 +69,9 @@ begin
   elsif subject.is_archived then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   end if;
-  select e.* into result from app_public.workflow_executions e
-    where e.id = (select s from app_private.start_workflow_executions(workflow, array[subject_id],
-      case when app_hidden.setting('token_id') is null then 'MANUAL' else 'API' end, null, app_public.current_user_id(), context) s);
+  select s into started from app_private.start_workflow_executions(workflow, array[subject_id],
+    case when app_hidden.setting('token_id') is null then 'MANUAL' else 'API' end, null, app_public.current_user_id(), context) s;
+  select e.* into result from app_public.workflow_executions e where e.id = started;
   if result.id is null then
     select e.* into existing from app_public.workflow_executions e where e.workflow_id = workflow.id and e.subject_id = subject_id order by e.id desc limit 1;
     perform app_hidden.fail('CONFLICT', case when existing.status in ('PENDING', 'RUNNING', 'PAUSED') then 'The workflow is under way for this subject already.'
@@ -207,6 +208,11 @@ create function app_private.execution_lock(id uuid) returns bigint
 language sql immutable as $$ select hashtextextended('plat.workflow_execution ' || id, 0) $$;
 comment on function app_private.execution_lock(uuid) is 'The advisory lock of whoever carries out a step of the execution that takes time.';
 
+create function app_private.workflow_lock(id uuid) returns bigint
+language sql immutable as $$ select hashtextextended('plat.workflow ' || id, 0) $$;
+comment on function app_private.workflow_lock(uuid) is
+  'The advisory lock that a worker shares while it takes executions of the workflow for a step that takes time; who cancels all has it alone.';
+
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -265,6 +271,8 @@ end $$;
 create function app_private.cancel_executions(ids uuid[], reason text) returns setof app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  -- First, so that what follows sees what those did who had them before.
+  perform from app_public.workflow_executions e where e.id = any (ids) order by e.id for no key update;
   return query
     with cancelled as (
       update app_public.workflow_executions e set status = 'CANCELLED', cancelled_at = now(), cancel_reason = left(reason, 20000), scheduled_at = null, resume_at = null,
@@ -364,6 +372,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_variable
 declare
   workflow app_public.workflows := app_private.require_workflow(workflow_id, 'workflowId');
+  ids uuid[];
   amount int;
   rest int;
   held uuid;
@@ -373,8 +382,11 @@ begin
   if not app_hidden.organization_can(workflow.organization_id, 'workflow.manage') and not app_hidden.organization_can(workflow.organization_id, 'lead.read') then
     perform app_hidden.fail('FORBIDDEN', 'This takes the permission workflow.manage, because some of the executions are about leads that are not yours.', '{"permission": "workflow.manage"}');
   end if;
-  select count(*) into amount from app_private.cancel_executions(array(
-    select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null), reason);
+  -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would keep that one waiting.)
+  perform pg_advisory_xact_lock(app_private.workflow_lock(workflow.id));
+  ids := array(select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null
+    order by e.id for no key update);
+  select count(*) into amount from app_private.cancel_executions(ids, reason);
   -- Those that a worker holds come when it is done: when this returns, nothing is on its way to anybody.
   for held in
     select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id and e.status in ('PENDING', 'RUNNING', 'PAUSED') order by e.id

@@ -226,6 +226,9 @@ declare
   cause uuid;
 begin
   select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id and s.revision = steps_revision and s.sequence = sequence;
+  if app_private.step_way(step) = 'CALL' and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
+    return null;
+  end if;
   select array_agg(e order by e.id) into taken from (
     select x.* from app_public.workflow_executions x
     where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
@@ -289,6 +292,8 @@ language plpgsql volatile as $$
 declare
   outcomes app_private.step_outcome[];
   one app_private.step_work;
+  violated text;
+  message text;
 begin
   begin
     execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes using step, work;
@@ -303,11 +308,18 @@ begin
         end loop;
         return;
       end if;
-      if sqlstate not in ('PLAT0', 'P0001') then
+      get stacked diagnostics violated = constraint_name;
+      -- In the words that a person would read who tried the same.
+      message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
+        (select obj_description(c.oid, 'pg_constraint') from pg_constraint c join pg_namespace n on n.oid = c.connamespace
+          where c.conname = violated and n.nspname = 'app_public' limit 1),
+        (select regexp_replace(obj_description(c.oid, 'pg_class'), '^(@[^\n]*\n)+\n?', '') from pg_class c join pg_namespace n on n.oid = c.relnamespace
+          where c.relname = violated and n.nspname = 'app_public' limit 1)) end;
+      if message is null then
         raise warning 'step % of execution % failed: % (%)', step.id, work[1].execution_id, sqlerrm, sqlstate;
+        message := 'The service could not carry out this step.';
       end if;
-      outcomes := array[row(work[1].execution_id, 'FAILED', null, case when sqlstate = 'PLAT0' then sqlerrm
-        else 'The service could not carry out this step.' end, null, null)::app_private.step_outcome];
+      outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
   end;
   perform app_private.record_outcomes(step, work, outcomes);
 end $$;

@@ -208,33 +208,33 @@ create function app_private.step_assign(step app_public.workflow_steps, work app
 language plpgsql volatile as $$
 declare
   one record;
-  user_id uuid;
+  assignee uuid;
 begin
   perform app_private.lock_subjects('buyers', array(select distinct x.buyer_id from app_private.step_people(work) x where x.buyer_id is not null));
   perform app_private.lock_subjects('leads', array(select distinct x.lead_id from app_private.step_people(work) x where x.buyer_id is null and x.lead_id is not null));
   if step.config ->> 'to' = 'MEMBER' then
-    user_id := (step.config ->> 'memberId')::uuid;
-    update app_public.buyers b set assignee_id = user_id
-      where b.id in (select x.buyer_id from app_private.step_people(work) x) and b.assignee_id is distinct from user_id;
-    update app_public.leads l set assignee_id = user_id
-      where l.id in (select x.lead_id from app_private.step_people(work) x where x.buyer_id is null) and l.assignee_id is distinct from user_id;
+    assignee := (step.config ->> 'memberId')::uuid;
+    update app_public.buyers b set assignee_id = assignee
+      where b.id in (select x.buyer_id from app_private.step_people(work) x) and b.assignee_id is distinct from assignee;
+    update app_public.leads l set assignee_id = assignee
+      where l.id in (select x.lead_id from app_private.step_people(work) x where x.buyer_id is null) and l.assignee_id is distinct from assignee;
   end if;
   for one in select * from app_private.step_people(work) x order by x.execution_id loop
     if num_nonnulls(one.lead_id, one.buyer_id) = 0 then
       return next row(one.execution_id, 'FAILED', null, 'There is neither a lead nor a purchase to assign.', null, null)::app_private.step_outcome;
       continue;
     elsif step.config ->> 'to' = 'NEXT_IN_TURN' then
-      user_id := app_private.next_in_turn(one.project_id);
-      if user_id is null then
+      assignee := app_private.next_in_turn(one.project_id);
+      if assignee is null then
         return next row(one.execution_id, 'FAILED', null, 'The project has no members who take turns.', null, null)::app_private.step_outcome;
         continue;
       elsif one.buyer_id is not null then
-        update app_public.buyers b set assignee_id = user_id where b.id = one.buyer_id and b.assignee_id is distinct from user_id;
+        update app_public.buyers b set assignee_id = assignee where b.id = one.buyer_id and b.assignee_id is distinct from assignee;
       else
-        update app_public.leads l set assignee_id = user_id where l.id = one.lead_id and l.assignee_id is distinct from user_id;
+        update app_public.leads l set assignee_id = assignee where l.id = one.lead_id and l.assignee_id is distinct from assignee;
       end if;
     end if;
-    return next row(one.execution_id, 'SUCCEEDED', jsonb_build_object('assigneeId', user_id), null, null, null)::app_private.step_outcome;
+    return next row(one.execution_id, 'SUCCEEDED', jsonb_build_object('assigneeId', assignee), null, null, null)::app_private.step_outcome;
   end loop;
 end $$;
 

@@ -132,12 +132,15 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       const taken = await transaction(async (client) => {
         const taken = await take(client, due, room);
         if (!taken?.step || !taken.runs) return taken;
+        const ids = taken.runs.map(({ executionId }) => executionId);
         // Who cancels has the lock and waits for the row: it is theirs.
-        const { rows } = await line.query<{ id: string }>(
-          "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
-          [taken.runs.map(({ executionId }) => executionId)],
-        );
-        locked = rows.map(({ id }) => id);
+        locked = await inTurn(async () => {
+          const { rows } = await line.query<{ id: string }>(
+            "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
+            [ids],
+          );
+          return rows.map(({ id }) => id);
+        });
         taken.runs = taken.runs.filter(({ executionId }) => locked.includes(executionId));
         await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
           taken.step.id,
@@ -155,10 +158,18 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     }
   }
 
+  /** One query after the other on the listening connection. */
+  let turn: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  }
+
   const release = async (line: Client, ids: string[]): Promise<void> => {
-    await line
-      .query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [ids])
-      .catch(() => {}); // a connection that broke holds nothing
+    await inTurn(() =>
+      line.query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [ids]),
+    ).catch(() => {}); // a connection that broke holds nothing
   };
 
   function start(step: Step, run: Run, line: Client): void {
