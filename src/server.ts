@@ -22,6 +22,7 @@ import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startWorker } from "./worker.ts";
 import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
 
 const requestsFinishWithinMs = 10_000;
 
@@ -84,6 +85,8 @@ async function main(): Promise<void> {
       shutdown.add("webhooks", dispatcher.stop);
       const workflows = await startWorkflows(sending);
       shutdown.add("workflows", workflows.stop);
+      const triggers = await startTriggers(sending);
+      shutdown.add("triggers", triggers.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {

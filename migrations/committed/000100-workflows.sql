@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:a34af442455ebc8f7dbf95ab568ffcf56df700f3
 --! Message: workflows
 
 -- What an organization has done by itself: a trigger starts an execution for a record (the subject), which goes through the

@@ -1,5 +1,5 @@
---! Previous: sha1:880705310db32d2a43b9c7fbb9722ebae6551360
---! Hash: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
+--! Previous: sha1:a34af442455ebc8f7dbf95ab568ffcf56df700f3
+--! Hash: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions

@@ -1,5 +1,5 @@
---! Previous: sha1:0d3f91935bb3a337be34a3b4ad88a86526d9040f
---! Hash: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
+--! Previous: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
+--! Hash: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.
@@ -171,7 +171,7 @@ comment on function app_private.call_workflow_engine() is 'Tells the workers, at
 
 create function app_private.start_workflow_executions(
   workflow app_public.workflows, subject_ids uuid[], trigger_type text, trigger_event_id uuid default null, started_by uuid default null, context jsonb default null,
-  depth int default 0, batch_id uuid default null, error text default null
+  depth int default 0, batch_id uuid default null, error text default null, event_ids uuid[] default null
 ) returns setof uuid
 language plpgsql volatile as $$
 #variable_conflict use_variable
@@ -188,9 +188,10 @@ begin
     insert into app_public.workflow_executions as e (organization_id, project_id, workflow_id, steps_revision, reentry, subject_type, subject_id, lead_id, buyer_id,
       batch_id, depth, status, trigger_type, trigger_event_id, started_by_id, current_step, scheduled_at, error, completed_at, context)
     select workflow.organization_id, s.project_id, workflow.id, workflow.steps_revision, workflow.reentry, workflow.subject_type, s.id, s.lead_id, s.buyer_id,
-      batch_id, depth, case when error is null then 'PENDING' else 'FAILED' end, trigger_type, trigger_event_id, started_by, case when error is null then 1 end,
+      batch_id, depth, case when error is null then 'PENDING' else 'FAILED' end, trigger_type, coalesce(g.event_id, trigger_event_id), started_by, case when error is null then 1 end,
       case when error is null then now() + make_interval(secs => coalesce(pause, 0)) end, error, case when error is not null then now() end, context
     from app_private.workflow_subjects(workflow.subject_type, subject_ids) s
+    join (select distinct u.subject_id, u.event_id from unnest(subject_ids, event_ids) u (subject_id, event_id)) g on g.subject_id = s.id
     where s.organization_id = workflow.organization_id
       and (workflow.project_id is null or s.project_id = workflow.project_id)
       and not exists (select from app_public.projects p where p.id = s.project_id and p.archived_at is not null)
@@ -205,8 +206,8 @@ begin
     perform app_private.call_workflow_engine();
   end if;
 end $$;
-comment on function app_private.start_workflow_executions(app_public.workflows, uuid[], text, uuid, uuid, jsonb, int, uuid, text) is
-  'Starts a workflow for those of the subjects that are there, belong to it and may go through it (again), and gives the executions. With an error they are there as failed ones.';
+comment on function app_private.start_workflow_executions(app_public.workflows, uuid[], text, uuid, uuid, jsonb, int, uuid, text, uuid[]) is
+  'Starts a workflow for those of the subjects that are there, belong to it and may go through it (again), and gives the executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
 
 --------------------------------------------------------------------------------------------------------
 -- Fields.

@@ -1,5 +1,5 @@
---! Previous: sha1:0194a16de3f16e955950cb484ac56e2d6235947f
---! Hash: sha1:4c93a09857d215666d2937c308e6d315de0b0fe4
+--! Previous: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
+--! Hash: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

@@ -1,5 +1,5 @@
---! Previous: sha1:4c93a09857d215666d2937c308e6d315de0b0fe4
---! Hash: sha1:2ab25fbe7d6b7f773101a0b7b380c9d6292085ee
+--! Previous: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
+--! Hash: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

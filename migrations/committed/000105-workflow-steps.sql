@@ -1,5 +1,5 @@
---! Previous: sha1:2ab25fbe7d6b7f773101a0b7b380c9d6292085ee
---! Hash: sha1:367390053909f39b14da05c7e515e64b6830d750
+--! Previous: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
+--! Hash: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

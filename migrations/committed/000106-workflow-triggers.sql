@@ -1,5 +1,5 @@
---! Previous: sha1:367390053909f39b14da05c7e515e64b6830d750
---! Hash: sha1:345abe473a18f59840a7dfb5545eba08ff933407
+--! Previous: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
+--! Hash: sha1:8f1b28bb5aa21af2bcca682f9936c994a36ef320
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
@@ -62,8 +62,9 @@ begin
     delete from app_private.workflow_triggers t where t.workflow_id = new.id;
     delete from app_private.workflow_runs r where r.workflow_id = new.id;
   elsif new.trigger_type in ('EVENT', 'SCHEDULE') then
-    -- From now on: what happened before does not count.
-    present := coalesce((select c.last_sequence from app_private.event_counters c where c.stream_id = new.organization_id), 0);
+    -- From now on: what happened before does not count, be it in the same transaction.
+    present := coalesce((select c.last_sequence from app_private.event_counters c where c.stream_id = new.organization_id), 0)
+      + (select count(*) from app_public.events e where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null and e.stream_id = new.organization_id);
     insert into app_private.workflow_triggers as t (workflow_id, organization_id, from_sequence) values (new.id, new.organization_id, present)
       on conflict (workflow_id) do update set from_sequence = excluded.from_sequence, next_run_at = null, error = null;
     insert into app_private.workflow_streams (organization_id, last_sequence) values (new.organization_id, present) on conflict do nothing;
@@ -102,44 +103,54 @@ create constraint trigger _610_call_triggers after insert on app_private.event_b
 --------------------------------------------------------------------------------------------------------
 -- Within bounds.
 
-create function app_private.start_within_bounds(workflow app_public.workflows, subject_ids uuid[], event app_public.events) returns int
+create function app_private.start_within_bounds(workflow app_public.workflows, subject_ids uuid[], event_ids uuid[], depth int) returns int
 language plpgsql volatile as $$
+#variable_conflict use_variable
 declare
   deepest constant int := 5;
   most_an_hour constant int := 10;
-  depth int := coalesce(event.workflow_depth, 0);
   too_often uuid[];
+  of_those uuid[];
   amount int;
 begin
   -- What comes of the start is one step further from whatever led to it.
-  perform set_config('plat.workflow_depth', (depth + 1)::text, true), set_config('plat.caused_by', coalesce(event.id::text, ''), true);
+  perform set_config('plat.workflow_depth', (depth + 1)::text, true),
+    set_config('plat.caused_by', case when cardinality(event_ids) = 1 then event_ids[1]::text else '' end, true);
   if depth > deepest then
     -- Once: what comes of the refusal says nothing any more.
     if depth = deepest + 1 then
-      perform app_private.start_workflow_executions(workflow, subject_ids, 'EVENT', event.id, depth => depth,
+      perform app_private.start_workflow_executions(workflow, subject_ids, 'EVENT', depth => depth, event_ids => event_ids,
         error => format('Not started: %s executions led to this one, each through what the one before did. Narrow the conditions of the workflow.', depth));
       perform app_private.note_trigger_error(workflow.id, 'It leads to itself, or to another that leads to it; the sixth execution in a row was not started.');
     end if;
     return 0;
   end if;
-  if event.id is not null then
-    select array_agg(i.id) into too_often from unnest(subject_ids) i (id)
-      where (select count(*) from (select from app_public.workflow_executions e where e.subject_id = i.id and e.workflow_id = workflow.id
-        and e.inserted_at > now() - interval '1 hour' limit most_an_hour) x) >= most_an_hour;
+  if event_ids is not null then
+    select array_agg(w.subject_id), array_agg(w.event_id) into too_often, of_those
+      from (select g.*, row_number() over (partition by g.subject_id order by g.event_id) as n from unnest(subject_ids, event_ids) g (subject_id, event_id)) w
+      where w.n + (select count(*) from (select from app_public.workflow_executions e where e.subject_id = w.subject_id and e.workflow_id = workflow.id
+        and e.inserted_at > now() - interval '1 hour' limit most_an_hour) x) > most_an_hour;
     if too_often is not null then
-      perform app_private.start_workflow_executions(workflow, array(select i from unnest(too_often) i where not exists (
-          select from app_public.workflow_executions e where e.subject_id = i and e.workflow_id = workflow.id and e.status = 'FAILED' and e.started_at is null
-            and e.inserted_at > now() - interval '1 hour')), 'EVENT', event.id, depth => depth,
-        error => format('Not started: the workflow was started for this subject %s times within an hour. Narrow its conditions.', most_an_hour));
-      perform app_private.note_trigger_error(workflow.id, format('It was to be started more than %s times within an hour for the same subject.', most_an_hour));
-      subject_ids := array(select i from unnest(subject_ids) i where i <> all (too_often));
+      select array_agg(g.subject_id), array_agg(g.event_id) into subject_ids, event_ids
+        from unnest(subject_ids, event_ids) g (subject_id, event_id) where g.event_id <> all (of_those);
+      -- Once an hour for each.
+      select array_agg(g.subject_id), array_agg(g.event_id) into too_often, of_those
+        from (select distinct on (t.subject_id) t.* from unnest(too_often, of_those) t (subject_id, event_id) order by t.subject_id, t.event_id) g
+        where not exists (select from app_public.workflow_executions e where e.subject_id = g.subject_id and e.workflow_id = workflow.id
+          and e.status = 'FAILED' and e.started_at is null and e.inserted_at > now() - interval '1 hour');
     end if;
   end if;
-  select count(*) into amount from app_private.start_workflow_executions(workflow, subject_ids, case when event.id is null then 'SCHEDULE' else 'EVENT' end, event.id, depth => depth);
+  select count(*) into amount from app_private.start_workflow_executions(workflow, subject_ids, case when event_ids is null then 'SCHEDULE' else 'EVENT' end,
+    depth => depth, event_ids => event_ids) where subject_ids is not null;
+  if too_often is not null then
+    perform app_private.start_workflow_executions(workflow, too_often, 'EVENT', depth => depth, event_ids => of_those,
+      error => format('Not started: the workflow was started for this subject %s times within an hour. Narrow its conditions.', most_an_hour));
+    perform app_private.note_trigger_error(workflow.id, format('It was to be started more than %s times within an hour for the same subject.', most_an_hour));
+  end if;
   return amount;
 end $$;
-comment on function app_private.start_within_bounds(app_public.workflows, uuid[], app_public.events) is
-  'Starts what a trigger wants, but not in loops nor too often for a subject: that leaves a failed execution which says so. Returns how many were started.';
+comment on function app_private.start_within_bounds(app_public.workflows, uuid[], uuid[], int) is
+  'Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too often for a subject: that leaves a failed execution which says so. Returns how many were started.';
 
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
 language sql volatile as $$
@@ -149,17 +160,24 @@ comment on function app_private.note_trigger_error(uuid, text) is 'Says why a tr
 
 create function app_private.starts_left(stream app_private.workflow_streams) returns int
 language sql stable as $$
-  select 10000 - case when stream.minute = date_trunc('minute', now()) then stream.started else 0 end
+  select 10000 - case when stream.minute >= date_trunc('minute', now()) then stream.started else 0 end
 $$;
 comment on function app_private.starts_left(app_private.workflow_streams) is 'How many executions the triggers of an organization may still start in this minute.';
 
 create function app_private.count_starts(organization_id uuid, amount int) returns void
-language sql volatile as $$
-  update app_private.workflow_streams s set minute = date_trunc('minute', now()),
-      started = case when s.minute = date_trunc('minute', now()) then s.started else 0 end + amount
-    where s.organization_id = $1
-$$;
-comment on function app_private.count_starts(uuid, int) is 'Counts starts against the minute.';
+language plpgsql volatile as $$
+declare
+  stream app_private.workflow_streams;
+begin
+  update app_private.workflow_streams s set minute = greatest(s.minute, date_trunc('minute', now())),
+      started = case when s.minute >= date_trunc('minute', now()) then s.started else 0 end + amount
+    where s.organization_id = count_starts.organization_id returning s.* into stream;
+  if app_private.starts_left(stream) <= 0 then
+    perform app_private.note_trigger_error(t.workflow_id, 'The organization has had the 10,000 starts of a minute: what comes next waits for the next minute.')
+      from app_private.workflow_triggers t where t.organization_id = count_starts.organization_id;
+  end if;
+end $$;
+comment on function app_private.count_starts(uuid, int) is 'Counts starts against the minute, and says so when they are used up.';
 
 --------------------------------------------------------------------------------------------------------
 -- Events.
@@ -198,7 +216,7 @@ declare
   workflow app_public.workflows;
   last_written bigint;
   result jsonb := '[]';
-  found jsonb;
+  wanted jsonb;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
@@ -213,22 +231,24 @@ begin
     select w.* from app_public.workflows w
     where w.organization_id = stream.organization_id and w.status = 'ENABLED' and w.deleted_at is null and w.trigger_type = 'EVENT'
   loop
-    with wanted as (
+    with of_event as (
       select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
       from app_public.events e
       where e.organization_id = stream.organization_id and e.sequence > stream.last_sequence and e.sequence <= last_written
         and e.sequence > (select t.from_sequence from app_private.workflow_triggers t where t.workflow_id = workflow.id)
         and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
     )
-    select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id, 'subjectId', w.subject_id)) into found
-      from wanted w where w.subject_id in (select i from app_private.selected_subjects(workflow, array(select x.subject_id from wanted x where x.subject_id is not null)) i);
-    if found is not null and workflow.conditions is not null then
-      select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data || jsonb_build_object('event', app_private.event_json(e)))) into found
-        from jsonb_array_elements(found) c
-        join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid from jsonb_array_elements(found) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
+    select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id, 'subjectId', w.subject_id)) into wanted
+      from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow, array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+    if wanted is not null and workflow.conditions is not null then
+      -- PERF: the event only where the conditions speak of it.
+      select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+          || case when workflow.conditions::text ~ '\mevent\M' then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
+        from jsonb_array_elements(wanted) c
+        join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
         join app_public.events e on e.id = (c ->> 'eventId')::uuid;
     end if;
-    result := result || coalesce(found, '[]');
+    result := result || coalesce(wanted, '[]');
   end loop;
   return query select stream.organization_id, last_written, result;
 end $$;
@@ -237,35 +257,24 @@ comment on function app_private.claim_events(int) is
 
 create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
 language plpgsql volatile as $$
-#variable_conflict use_column
 declare
   home constant uuid := organization_id;
-  left_over int;
-  reached bigint := start_by_events.upto;
+  reached bigint;
   started int := 0;
   wanted record;
-  event app_public.events;
-  workflow app_public.workflows;
 begin
-  select app_private.starts_left(s) into left_over from app_private.workflow_streams s where s.organization_id = home;
+  -- What does not fit into the minute is read again in the next one: an event as a whole.
+  select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
+      offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
+    from app_private.workflow_streams w where w.organization_id = home;
   for wanted in
-    select (s ->> 'sequence')::bigint as sequence, (s ->> 'eventId')::uuid as event_id, (s ->> 'workflowId')::uuid as workflow_id, (s ->> 'subjectId')::uuid as subject_id
-    from jsonb_array_elements(starts) s order by 1, 3
+    select w as workflow, coalesce(e.workflow_depth, 0) as depth, array_agg((s ->> 'subjectId')::uuid order by e.sequence) as subject_ids, array_agg(e.id order by e.sequence) as event_ids
+    from jsonb_array_elements(starts) s
+    join app_public.events e on e.id = (s ->> 'eventId')::uuid and e.sequence <= reached
+    join app_public.workflows w on w.id = (s ->> 'workflowId')::uuid
+    group by w.id, 2 order by w.id, 2
   loop
-    -- What does not fit into the minute is read again in the next one: an event as a whole.
-    if started >= left_over and wanted.sequence is distinct from event.sequence then
-      reached := wanted.sequence - 1;
-      perform app_private.note_trigger_error(t.workflow_id, 'More than 10,000 starts in a minute in the organization: the rest waits for the next minute.')
-        from app_private.workflow_triggers t where t.organization_id = home and t.workflow_id in (select (s ->> 'workflowId')::uuid from jsonb_array_elements(starts) s);
-      exit;
-    end if;
-    if wanted.event_id is distinct from event.id then
-      select e.* into event from app_public.events e where e.id = wanted.event_id;
-    end if;
-    if wanted.workflow_id is distinct from workflow.id then
-      select w.* into workflow from app_public.workflows w where w.id = wanted.workflow_id;
-    end if;
-    started := started + app_private.start_within_bounds(workflow, array[wanted.subject_id], event);
+    started := started + app_private.start_within_bounds(wanted.workflow, wanted.subject_ids, wanted.event_ids, wanted.depth);
   end loop;
   update app_public.events e set dispatched_at = now()
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
@@ -350,7 +359,7 @@ declare
 begin
   select w.* into workflow from app_public.workflows w where w.id = start_by_schedule.workflow_id and w.status = 'ENABLED' and w.deleted_at is null;
   if workflow.id is not null then
-    perform app_private.count_starts(workflow.organization_id, app_private.start_within_bounds(workflow, subject_ids, null));
+    perform app_private.count_starts(workflow.organization_id, app_private.start_within_bounds(workflow, subject_ids, null, 0));
   end if;
 end $$;
 comment on function app_private.start_by_schedule(uuid, uuid[]) is 'Starts what the clock and the conditions want.';

@@ -75,6 +75,8 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
   const pool = new Pool({ connectionString, max: lanes.length + 2, application_name: "plat-workflows" });
   pool.on("error", (error) => log.warn({ err: error }, "A database connection of the workflows broke."));
+  // A connection that breaks in the middle of a transaction: the statement that meets it says so.
+  pool.on("connect", (client) => client.on("error", () => {}));
   const underway = new Set<Promise<void>>();
   const faults = new Map<string, number>();
   let stopping = false;

@@ -39,6 +39,8 @@ const passes = ({ conditions, data }: Candidate) => conditions === undefined || 
 export async function startTriggers({ connectionString, log }: TriggersOptions): Promise<Triggers> {
   const pool = new Pool({ connectionString, max: 3, application_name: "plat-triggers" });
   pool.on("error", (error) => log.warn({ err: error }, "A database connection of the triggers broke."));
+  // A connection that breaks in the middle of a transaction: the statement that meets it says so.
+  pool.on("connect", (client) => client.on("error", () => {}));
   let stopping = false;
   let listener: Client | undefined;
 

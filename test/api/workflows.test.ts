@@ -2,7 +2,10 @@
  * Who may write workflows, and which definitions are refused, with the path of the fault. How triggers start them:
  * test/workflows/triggers.test.ts.
  */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { repository } from "../../src/docs/generated.ts";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -593,6 +596,18 @@ test("what is there is taken: every type of step, every operator", async () => {
     ],
   }).catch((error: Error) => error);
   expect(id).toEqual(expect.any(String));
+});
+
+test("the example of the guide is taken", async () => {
+  const guide = await readFile(join(repository, "docs/workflows.md"), "utf8");
+  const [document, variables] = ["graphql", "json"].map(
+    (language) => new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(guide)![1]!,
+  ) as [string, string];
+  const data = await world.owen.get(
+    document,
+    JSON.parse(variables.replace("larkfield-homes", world.harbour.slug)),
+  );
+  expect(data.createWorkflow.steps.map((step: { sequence: number }) => step.sequence)).toEqual([1, 2, 3, 4]);
 });
 
 test("an organization has 500 workflows at most, and its list pages and filters with one statement", async () => {

@@ -128,6 +128,7 @@ const callableByAnybody = {
   operations: [
     "accept_buyer_invite",
     "accept_organization_invite",
+    "archive_workflow",
     "contact_organization",
     "contact_project",
     "contact_service",
@@ -143,9 +144,12 @@ const callableByAnybody = {
     "create_reservation",
     "create_user_otp",
     "create_webhook",
+    "create_workflow",
     "delete_lead_source",
     "delete_organization_avatar",
     "delete_project_avatar",
+    "disable_workflow",
+    "enable_workflow",
     "invite_buyer",
     "login",
     "redeliver_events",
@@ -165,6 +169,7 @@ const callableByAnybody = {
     "update_reservation",
     "update_sales_office",
     "update_units",
+    "update_workflow",
     "withdraw_offer",
   ],
   reads: [
@@ -308,6 +313,12 @@ const callableByAnybody = {
     "webhooks_deliveries",
     "webhooks_failure_count",
     "webhooks_last_delivery_at",
+    "workflows_allowed_transitions",
+    "workflows_enabled",
+    "workflows_last_run_at",
+    "workflows_next_run_at",
+    "workflows_steps",
+    "workflows_trigger_error",
   ],
   /** Called by invoker functions of the API with what they have checked; the API shows none of them. */
   internals: [
@@ -415,6 +426,9 @@ test("definer functions that roles of the API may call beside the operations wer
     "app_public.users_permissions",
     "app_public.webhooks_failure_count",
     "app_public.webhooks_last_delivery_at",
+    "app_public.workflows_last_run_at",
+    "app_public.workflows_next_run_at",
+    "app_public.workflows_trigger_error",
   ]);
 });
 
