@@ -1,5 +1,5 @@
---! Previous: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
---! Hash: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
+--! Previous: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
+--! Hash: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

@@ -1,5 +1,5 @@
---! Previous: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
---! Hash: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
+--! Previous: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
+--! Hash: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

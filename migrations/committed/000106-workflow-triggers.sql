@@ -1,5 +1,5 @@
---! Previous: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
---! Hash: sha1:8f1b28bb5aa21af2bcca682f9936c994a36ef320
+--! Previous: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
+--! Hash: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
