@@ -1,5 +1,5 @@
 --! Previous: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
---! Hash: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
+--! Hash: sha1:7c3c769b359e66f2b4431558924f0e7f800f4dfe
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

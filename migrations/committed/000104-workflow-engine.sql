@@ -1,5 +1,5 @@
---! Previous: sha1:007fc2afecae494cfa23d55ee78a6ffc728f6ebf
---! Hash: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
+--! Previous: sha1:7c3c769b359e66f2b4431558924f0e7f800f4dfe
+--! Hash: sha1:d642431c357a4037dbf732090f8e791fe8d184f7
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

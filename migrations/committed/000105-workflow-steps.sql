@@ -1,5 +1,5 @@
---! Previous: sha1:eee3dd867fd6901a476e01d8a6d61437704e1e5a
---! Hash: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
+--! Previous: sha1:d642431c357a4037dbf732090f8e791fe8d184f7
+--! Hash: sha1:9e509d4bd6ec9261e14199f26143450a0df946a3
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

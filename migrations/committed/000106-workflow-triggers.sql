@@ -1,5 +1,5 @@
---! Previous: sha1:48e66bfe1c60dda895eccd5b71fb8f6daca65ffd
---! Hash: sha1:8f1b28bb5aa21af2bcca682f9936c994a36ef320
+--! Previous: sha1:9e509d4bd6ec9261e14199f26143450a0df946a3
+--! Hash: sha1:c7b20ff1cec319b314f0742a6a6a326b6dc6b3c8
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
