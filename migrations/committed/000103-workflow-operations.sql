@@ -1,5 +1,5 @@
 --! Previous: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
---! Hash: sha1:7c3c769b359e66f2b4431558924f0e7f800f4dfe
+--! Hash: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.
@@ -365,7 +365,7 @@ language sql stable rows 100 as $$
   select e.* from app_public.workflow_executions e
   where e.workflow_id = p.workflow_id and e.status = 'CANCELLED' and e.cancelled_at = p.cancelled_at order by e.id desc
 $$;
-comment on function app_public.cancel_workflow_executions_payload_executions is E'@ordered\n\nThe executions that were cancelled, as far as the viewer may see them, latest first.';
+comment on function app_public.cancel_workflow_executions_payload_executions is E'@ordered\n@behavior -queryField\n\nThe executions that were cancelled, as far as the viewer may see them, latest first.';
 
 create function app_public.cancel_workflow_executions(workflow_id uuid, reason text default null) returns app_public.cancel_workflow_executions_payload
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

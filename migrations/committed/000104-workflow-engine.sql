@@ -1,5 +1,5 @@
---! Previous: sha1:7c3c769b359e66f2b4431558924f0e7f800f4dfe
---! Hash: sha1:d642431c357a4037dbf732090f8e791fe8d184f7
+--! Previous: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
+--! Hash: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

@@ -1,5 +1,5 @@
---! Previous: sha1:d642431c357a4037dbf732090f8e791fe8d184f7
---! Hash: sha1:9e509d4bd6ec9261e14199f26143450a0df946a3
+--! Previous: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
+--! Hash: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

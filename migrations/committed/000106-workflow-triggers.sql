@@ -1,5 +1,5 @@
---! Previous: sha1:9e509d4bd6ec9261e14199f26143450a0df946a3
---! Hash: sha1:c7b20ff1cec319b314f0742a6a6a326b6dc6b3c8
+--! Previous: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
+--! Hash: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
