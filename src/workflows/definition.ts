@@ -19,24 +19,29 @@ const most = 2000;
 
 /** The implementation of the tag of app_public.workflow_checks. */
 export function workflowChecks(policy: AddressPolicy): ArgumentTransform {
-  return async (_value, { input, context }) => {
-    const checks: Checks = {};
-    // Nobody without a token makes the service read anything; SQL refuses them.
-    if (!context.claims.userId) return checks;
-    const line = (input.trigger as { schedule?: unknown } | null | undefined)?.schedule;
-    if (typeof line === "string") {
-      const fault = scheduleFault(line);
-      checks["trigger.schedule"] = fault ? { fault } : { ok: true };
-    }
-    const steps = Array.isArray(input.steps) ? input.steps : [];
-    for (const [index, step] of steps.slice(0, 100).entries()) {
-      const at = `steps[${index}].config`;
-      readTemplates(step?.config, at, checks);
-      const url = step?.type === "CALL_WEBHOOK" ? step.config?.url : undefined;
-      if (typeof url === "string") checks[`${at}.url`] = await checkAddress(url, policy);
-    }
-    return checks;
-  };
+  // Nobody without a token makes the service read anything; SQL refuses them.
+  return (_value, { input, context }) => (context.claims.userId ? readDefinition(input, policy) : {});
+}
+
+/** Reads a definition as createWorkflow takes it, whatever is in it. */
+export async function readDefinition(
+  input: { trigger?: unknown; steps?: unknown },
+  policy: AddressPolicy = { loopback: false },
+): Promise<Checks> {
+  const checks: Checks = {};
+  const line = (input.trigger as { schedule?: unknown } | null | undefined)?.schedule;
+  if (typeof line === "string") {
+    const fault = scheduleFault(line);
+    checks["trigger.schedule"] = fault ? { fault } : { ok: true };
+  }
+  const steps = Array.isArray(input.steps) ? input.steps : [];
+  for (const [index, step] of steps.slice(0, 100).entries()) {
+    const at = `steps[${index}].config`;
+    readTemplates(step?.config, at, checks);
+    const url = step?.type === "CALL_WEBHOOK" ? step.config?.url : undefined;
+    if (typeof url === "string") checks[`${at}.url`] = await checkAddress(url, policy);
+  }
+  return checks;
 }
 
 /** Reads every text in a JSON value that could be a template. */

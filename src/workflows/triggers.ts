@@ -69,14 +69,12 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
       }>("select * from app_private.claim_events($1)", [batch]);
       const [claim] = rows;
       if (!claim) return false;
-      const starts = claim.candidates
-        .filter(passes)
-        .map(({ sequence, eventId, workflowId, subjectId }) => ({
-          sequence,
-          eventId,
-          workflowId,
-          subjectId,
-        }));
+      const starts = claim.candidates.filter(passes).map(({ sequence, eventId, workflowId, subjectId }) => ({
+        sequence,
+        eventId,
+        workflowId,
+        subjectId,
+      }));
       await client.query("select app_private.start_by_events($1, $2, $3)", [
         claim.organization_id,
         claim.upto,
