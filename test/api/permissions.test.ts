@@ -167,6 +167,7 @@ describe("who may do what", () => {
       peoplePermissions: /agreement|appointment|phoneCall|deposit|agent$/i,
       personalizations: /personalization/i,
       webhooks: /webhook|redeliverEvents/i,
+      escalationTickets: /escalationTicket/i,
       workflows: /workflow/i,
     };
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
