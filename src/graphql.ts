@@ -14,6 +14,8 @@ import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { trackers } from "./http/trackers.ts";
+import { unsubscribePage } from "./http/unsubscribe.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 import { createSeal, type SealingKey } from "./seal.ts";
@@ -46,7 +48,14 @@ export interface Graphql {
   /** What `createApp` takes besides configuration. */
   transport: Pick<
     AppDeps,
-    "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage" | "trackers"
+    | "pgl"
+    | "authenticate"
+    | "constraintMessages"
+    | "pools"
+    | "uploads"
+    | "filePage"
+    | "trackers"
+    | "unsubscribe"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -99,6 +108,7 @@ export async function startGraphql({
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),
+        unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

@@ -20,6 +20,8 @@ import { Readiness } from "./readiness.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { startNotificationReader } from "./notifications/reader.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
 import { startWorkflows } from "./workflows/runner.ts";
 import { startTriggers } from "./workflows/triggers.ts";
@@ -71,10 +73,20 @@ async function main(): Promise<void> {
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, fileStore, webUrl, operatorEmail })],
+        presets: [
+          taskContext({
+            mail,
+            fileStore,
+            webUrl,
+            operatorEmail,
+            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
+          }),
+        ],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
+      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      shutdown.add("notifications", notifications.stop);
       const sending = {
         connectionString: database.ownerUrl,
         seal: createSeal(await loadSecretKeys(config)),

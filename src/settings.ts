@@ -229,13 +229,13 @@ export const settings = {
   }),
   OPERATOR_EMAIL: setting({
     defaultText: "the address of MAIL_FROM",
-    description: "Who gets the messages to the service and the requests to be sent no more notifications.",
+    description: "Who gets the messages to the service.",
     parse: (text) => bareAddress(mailAddress(text)),
   }),
   WEB_URL: setting({
     defaultText: "BASE_URL",
     description:
-      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`.",
+      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`, a notification its record, such as `/#lead=<id>`.",
     parse: baseUrl,
   }),
   GEOIP_FILE: setting({

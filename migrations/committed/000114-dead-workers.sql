@@ -1,5 +1,5 @@
---! Previous: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
---! Hash: sha1:42a5262a197b2cb458f687513aac6d5bb295b126
+--! Previous: sha1:9d642aa8cfa779457622685f1ae62625199aa110
+--! Hash: sha1:6919420161bcca4149372620be6f1d1145f1915d
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:42a5262a197b2cb458f687513aac6d5bb295b126
---! Hash: sha1:2a111867db48b10167cb7cef4b9dea95fa1cbd32
+--! Previous: sha1:6919420161bcca4149372620be6f1d1145f1915d
+--! Hash: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

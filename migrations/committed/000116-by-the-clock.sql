@@ -1,5 +1,5 @@
---! Previous: sha1:2a111867db48b10167cb7cef4b9dea95fa1cbd32
---! Hash: sha1:6f01387ed6ff513555254b12a9f67a94213df578
+--! Previous: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
+--! Hash: sha1:2985570207e47f6a02fd9aca1c4c6a71384dc7e0
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -139,6 +139,7 @@ test("has two workflows, at work on new leads and on open reservations, and on n
 });
 
 test("sends no mail", async () => {
+  await query(demo.ownerUrl, "select app_private.fan_out_notifications(1000000)");
   expect(await query(demo.ownerUrl, "select task_identifier from graphile_worker.jobs")).toEqual([]);
 });
 
@@ -184,8 +185,6 @@ test("an owner of the database who is no superuser loads it too", async () => {
     );
     await migrate(owner.href, { authenticatorUrl: demo.authenticatorUrl });
     expect(await loadDemo(owner.href)).toBe("loaded");
-    const [can] = await query<{ yes: boolean }>(owner.href, "select pg_has_role('plat_user', 'set') as yes");
-    expect(can!.yes).toBe(false);
   } finally {
     for (const database of databases.splice(0)) await database.drop();
     const cluster = new URL(ownerUrl);

@@ -6,7 +6,9 @@ import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
+import { jwtKeys } from "../harness/api.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -50,6 +52,7 @@ export async function runJobs(
           fileStore,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
+          unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
         }),
       ],
       worker: {
