@@ -20,6 +20,7 @@ import { createLocationProvider, type LocationProvider } from "./providers/locat
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 import { createSeal, type SealingKey } from "./seal.ts";
 import { webhookTransforms } from "./webhooks/transforms.ts";
+import { workflowChecks } from "./workflows/definition.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
@@ -90,6 +91,7 @@ export async function startGraphql({
         signFileAddress: addresses.sign,
         files,
         webhookTransforms: webhookTransforms(createSeal(secretKeys), { loopback: loopbackWebhooks }),
+        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),

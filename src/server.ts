@@ -23,6 +23,8 @@ import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
 import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
 
 const requestsFinishWithinMs = 10_000;
 
@@ -85,13 +87,18 @@ async function main(): Promise<void> {
       readiness.add("worker", worker.isRunning);
       const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
       shutdown.add("notifications", notifications.stop);
-      const dispatcher = await startDispatcher({
+      const sending = {
         connectionString: database.ownerUrl,
         seal: createSeal(await loadSecretKeys(config)),
         loopback: config.loopbackWebhooks,
         log,
-      });
+      };
+      const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
+      const workflows = await startWorkflows(sending);
+      shutdown.add("workflows", workflows.stop);
+      const triggers = await startTriggers(sending);
+      shutdown.add("triggers", triggers.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {

@@ -1,5 +1,5 @@
---! Previous: sha1:473aa3c4054acd99cdd61a9325a4c381e4f0c33d
---! Hash: sha1:fddc90141279a4dd5da7895bdcf8ffb4ff63c2a8
+--! Previous: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
+--! Hash: sha1:d7a2e815c68d34284d0c5ef52ad3fa7454b3b43c
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

@@ -1,5 +1,5 @@
---! Previous: sha1:fddc90141279a4dd5da7895bdcf8ffb4ff63c2a8
---! Hash: sha1:d25cd9fa796573b318ff5528d7af5038bc931aab
+--! Previous: sha1:d7a2e815c68d34284d0c5ef52ad3fa7454b3b43c
+--! Hash: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

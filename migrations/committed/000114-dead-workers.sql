@@ -1,5 +1,5 @@
---! Previous: sha1:d25cd9fa796573b318ff5528d7af5038bc931aab
---! Hash: sha1:f68316ad22e1c21ca77ff6da14a9767da9c17b0a
+--! Previous: sha1:9d642aa8cfa779457622685f1ae62625199aa110
+--! Hash: sha1:6919420161bcca4149372620be6f1d1145f1915d
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:f68316ad22e1c21ca77ff6da14a9767da9c17b0a
---! Hash: sha1:581cd1691685fb6eb2ee54fee8691ebc5ebf5029
+--! Previous: sha1:6919420161bcca4149372620be6f1d1145f1915d
+--! Hash: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:581cd1691685fb6eb2ee54fee8691ebc5ebf5029
---! Hash: sha1:605d1527ddf243b2a9d62a6e0dc5854515a17f09
+--! Previous: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
+--! Hash: sha1:2985570207e47f6a02fd9aca1c4c6a71384dc7e0
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

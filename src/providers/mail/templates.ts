@@ -169,3 +169,23 @@ export function webhookDisabled(values: { organization: string; url: string; rea
     footer: `You get this mail because you own ${organization}.`,
   });
 }
+
+/** What an organization has a workflow write: its own words, to a person or to its team. */
+export function composedMail(values: {
+  subject: string;
+  body: string;
+  html: string | null;
+  organization: string;
+  workflow: string;
+  toTeam: boolean;
+}): Rendered {
+  const { subject, body, html, organization, workflow, toTeam } = values;
+  const rendered = render({
+    subject,
+    blocks: body.split(/\n{2,}/).map((text) => ({ text })),
+    footer: toTeam
+      ? `You get this mail because the workflow "${workflow}" of ${organization} tells its team.`
+      : `You get this mail because ${organization} knows you. To hear no more of this, answer it and say so.`,
+  });
+  return html === null ? rendered : { ...rendered, html };
+}
