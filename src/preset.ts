@@ -34,6 +34,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
@@ -53,6 +54,7 @@ export interface PresetOptions {
   signFileAddress: FileAddresses["sign"];
   files: Files;
   webhookTransforms: WebhookTransforms;
+  paymentTransforms: PaymentTransforms;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -66,6 +68,7 @@ export function createPreset({
   signFileAddress,
   files,
   webhookTransforms,
+  paymentTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -154,6 +157,7 @@ export function createPreset({
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
         ...webhookTransforms,
+        ...paymentTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

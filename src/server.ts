@@ -1,4 +1,4 @@
-import { decideAddress } from "./address.ts";
+import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
@@ -16,6 +16,7 @@ import { createLog } from "./log.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
+import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
@@ -57,6 +58,16 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const payments = await openPayments({
+      stripe: config.stripe,
+      ownerUrl: database.ownerUrl,
+      endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
+      returnUrl: config.webUrl ?? config.baseUrl,
+      serviceUrl: config.baseUrl,
+      log,
+    });
+    shutdown.add("payments", payments.close);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -69,7 +80,7 @@ async function main(): Promise<void> {
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, fileStore, webUrl, operatorEmail })],
+        presets: [taskContext({ mail, fileStore, payments: payments.processor, webUrl, operatorEmail })],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
@@ -94,6 +105,7 @@ async function main(): Promise<void> {
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
+        payments: payments.processor,
         log,
       });
       shutdown.add("GraphQL", graphql.release);

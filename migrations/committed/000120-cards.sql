@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
+--! Hash: sha1:015bda5bfacb126430718a75f24b1c7caae1e89b
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the
@@ -105,7 +105,7 @@ begin
       perform app_hidden.fail('LIMIT_EXCEEDED', 'You have 50 cards; remove some first.', '{"limit": 50}');
     end if;
   end if;
-  return jsonb_build_object('answered', attempt.answered, 'userId', payer,
+  return jsonb_build_object('answered', attempt.answered, 'key', attempt.key, 'userId', payer,
     'customerId', (select c.processor_id from app_private.processor_customers c where c.user_id = payer),
     'email', (select i.email from app_hidden.user_identities i where i.user_id = payer),
     'name', (select app_public.users_full_name(u) from app_public.users u where u.id = payer));

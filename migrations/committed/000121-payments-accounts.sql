@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:015bda5bfacb126430718a75f24b1c7caae1e89b
+--! Hash: sha1:78d8ce7bd4df8f02b125006a454a5e2c9b49f072
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

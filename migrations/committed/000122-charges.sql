@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:78d8ce7bd4df8f02b125006a454a5e2c9b49f072
+--! Hash: sha1:e02b2a903de5c020c038848ee3837666f37188b2
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:
@@ -650,6 +650,10 @@ language sql stable as $$
   union all
   (select app_private.representative_facts(r) || '{"kind": "representative"}' from app_public.organization_payments_representatives r
     where r.processor_person_id is null and r.updated_at < now() - interval '3 minutes' order by r.updated_at limit most)
+  union all
+  -- The accounts of organizations tell by themselves, to those who are reachable.
+  (select app_private.account_to_sync(a.processor_id) || '{"kind": "account"}' from app_private.payments_accounts a
+    where a.status in ('ONBOARDING', 'PENDING_VERIFICATION', 'RESTRICTED') and a.updated_at < now() - interval '1 hour' order by a.updated_at limit most)
 $$;
 comment on function app_private.payments_to_reconcile(int) is
   'What was begun a while ago and of which no answer is known; abandon says that it was not confirmed and is not going to be.';
@@ -663,6 +667,8 @@ begin
     update app_public.payment_intents p set updated_at = now() where p.id = id;
   elsif kind = 'refund' then
     update app_public.processor_refunds r set updated_at = now() where r.id = id;
+  elsif kind = 'account' then
+    update app_private.payments_accounts a set updated_at = now() where a.organization_id = id;
   end if;
 end $$;
 
@@ -782,7 +788,7 @@ comment on function app_public.processor_refunds_note is 'What the team should k
 comment on function app_public.deposits_charge is 'The charge that paid it, the last where there are several; null without the permission finance.read, but for the buyer.';
 comment on function app_public.buyers_charges is E'@ordered\n\nWhat was charged for the purchase, the lead and the reservation that it came from, latest first; those without the permission finance.read see what they paid themselves.';
 
-comment on table app_public.payment_intents is E'@behavior -list -connection\n\nA payment by card, from the wish to the charge.';
+comment on table app_public.payment_intents is 'A payment by card, from the wish to the charge.';
 comment on column app_public.payment_intents.organization_id is E'@behavior -*\n\nWho is paid.';
 comment on column app_public.payment_intents.project_id is E'@behavior -*\n\nThe project.';
 comment on column app_public.payment_intents.reservation_id is E'@behavior -*\n\nThe reservation that it is for.';
@@ -854,7 +860,7 @@ comment on constraint processor_charges_reservation_id_fkey on app_public.proces
 comment on constraint processor_charges_deposit_id_fkey on app_public.processor_charges is E'@fieldName deposit\n@backwardBehavior -*\n\nThe deposit.';
 comment on constraint processor_charges_lead_id_fkey on app_public.processor_charges is E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe lead.';
 comment on constraint processor_charges_buyer_id_fkey on app_public.processor_charges is E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase.';
-comment on table app_public.processor_refunds is E'@behavior -list -connection\n\nMoney given back of a charge.';
+comment on table app_public.processor_refunds is 'Money given back of a charge.';
 comment on column app_public.processor_refunds.organization_id is E'@behavior -*\n\nWho gives it back.';
 comment on column app_public.processor_refunds.charge_id is E'@behavior -*\n\nThe charge.';
 comment on column app_public.processor_refunds.amount is 'How much.';

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:670b246f9589ed02f042e122e87b6eb9567c4166
+--! Hash: sha1:1451cbc66ff827db9f41e180060a235dbbe72427
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:1451cbc66ff827db9f41e180060a235dbbe72427
+--! Hash: sha1:635226a8139571902847d954009d78f209c89ca9
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

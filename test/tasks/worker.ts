@@ -7,6 +7,7 @@ import PostalMime, { type Email } from "postal-mime";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
+import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -38,6 +39,7 @@ export async function runJobs(
   connectionString: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
+  payments: PaymentProcessor = noProcessor,
 ): Promise<string[]> {
   const log: string[] = [];
   await runOnce({
@@ -48,6 +50,7 @@ export async function runJobs(
         taskContext({
           mail,
           fileStore,
+          payments,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
         }),
