@@ -1,5 +1,5 @@
 --! Previous: sha1:78d8ce7bd4df8f02b125006a454a5e2c9b49f072
---! Hash: sha1:e02b2a903de5c020c038848ee3837666f37188b2
+--! Hash: sha1:6cf56af0a22ac4f93ddabb226f88c78e8d82465e
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:
@@ -217,6 +217,23 @@ create trigger _100_same before update on app_public.processor_refunds for each 
   when (row(old.id, old.organization_id, old.charge_id, old.amount) is distinct from row(new.id, new.organization_id, new.charge_id, new.amount))
   execute function app_private.tg_processor_charges__keep();
 
+create function app_private.charge_status(c app_public.processor_charges, refunded numeric) returns text
+language sql stable as $$
+  select case when c.captured_at is null then c.status when c.dispute_status in ('OPEN', 'LOST') then 'DISPUTED' when refunded = c.amount then 'REFUNDED'
+    when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
+$$;
+comment on function app_private.charge_status(app_public.processor_charges, numeric) is 'The status that disputes and so much refunded make of a charge that was paid.';
+
+create function app_private.tg_processor_charges__begin() returns trigger
+language plpgsql volatile as $$
+begin
+  -- Nothing yet, with the digits of the currency.
+  new.amount_refunded := new.amount - new.amount;
+  new.amount_refunding := new.amount - new.amount;
+  return new;
+end $$;
+create trigger _200_begin before insert on app_public.processor_charges for each row execute function app_private.tg_processor_charges__begin();
+
 -- By difference, so that those who wait for the row of the charge add to what the one before left: never more than the charge, whoever
 -- writes refunds.
 create function app_private.tg_processor_refunds__count() returns trigger
@@ -224,15 +241,19 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   given numeric := new.amount * (new.status = 'SUCCEEDED')::int;
   on_its_way numeric := new.amount * (new.status in ('PENDING', 'REQUIRES_ACTION'))::int;
+  service text := coalesce(current_setting('plat.service', true), '');
 begin
   if tg_op = 'UPDATE' then
     given := given - old.amount * (old.status = 'SUCCEEDED')::int;
     on_its_way := on_its_way - old.amount * (old.status in ('PENDING', 'REQUIRES_ACTION'))::int;
   end if;
   if given <> 0 or on_its_way <> 0 then
+    perform set_config('plat.service', 'on', true);
     update app_public.processor_charges c set amount_refunded = c.amount_refunded + given, amount_refunding = c.amount_refunding + on_its_way,
-        last_refunded_at = case when given > 0 then clock_timestamp() else c.last_refunded_at end
+        last_refunded_at = case when given > 0 then clock_timestamp() else c.last_refunded_at end,
+        status = app_private.charge_status(c, c.amount_refunded + given)
       where c.id = new.charge_id;
+    perform set_config('plat.service', service, true);
   end if;
   return null;
 end $$;
@@ -488,11 +509,8 @@ comment on function app_hidden.begin_refund(jsonb, jsonb) is
 create function app_private.settle_charge(id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  update app_public.processor_charges c set status = w.status
-  from (select k.id, case when k.dispute_status in ('OPEN', 'LOST') then 'DISPUTED' when k.amount_refunded = k.amount then 'REFUNDED'
-      when k.amount_refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end as status
-    from app_public.processor_charges k where k.id = settle_charge.id and k.captured_at is not null) w
-  where c.id = w.id and c.status <> w.status;
+  update app_public.processor_charges c set status = app_private.charge_status(c, c.amount_refunded)
+    where c.id = settle_charge.id and c.status <> app_private.charge_status(c, c.amount_refunded);
 end $$;
 comment on function app_private.settle_charge(uuid) is 'Gives a charge that was paid the status that its refunds and disputes make.';
 
@@ -561,7 +579,7 @@ begin
     becomes := case when state ->> 'status' = 'CANCELED' then 'CANCELLED' when state ->> 'status' = 'REQUIRES_ACTION' then 'REQUIRES_ACTION'
       when state ->> 'status' = 'REQUIRES_PAYMENT_METHOD' and state -> 'failure' <> 'null' then 'FAILED' end;
   end if;
-  if charge.id is not null then
+  if charge.id is not null and (told is not null or becomes is not null) then
     -- A step that is not there is one that was taken before: this state is older than what is known.
     if not exists (select from app_hidden.transitions t where t.subject = 'charge' and t.from_state = charge.status and t.to_state = becomes)
       or charge.status not in ('PENDING', 'REQUIRES_ACTION') then
@@ -833,7 +851,7 @@ comment on column app_public.processor_charges.status is E'@filter\n\nWhat becam
 comment on column app_public.processor_charges.status_changed_at is 'Since when it has its status.';
 comment on column app_public.processor_charges.amount is 'How much.';
 comment on column app_public.processor_charges.amount_refunded is 'How much of it was given back.';
-comment on column app_public.processor_charges.amount_refunding is 'How much of it is on its way back.';
+comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nHow much of it is on its way back.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nWhat the processor keeps.';
 comment on column app_public.processor_charges.net is E'@masked\n\nWhat is left of it.';
 comment on column app_public.processor_charges.currency is 'In which currency.';

@@ -1,5 +1,5 @@
---! Previous: sha1:e02b2a903de5c020c038848ee3837666f37188b2
---! Hash: sha1:670b246f9589ed02f042e122e87b6eb9567c4166
+--! Previous: sha1:6cf56af0a22ac4f93ddabb226f88c78e8d82465e
+--! Hash: sha1:26d48cac3709ed1b752f0b616287c6643a417bc5
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

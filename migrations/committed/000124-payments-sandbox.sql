@@ -1,5 +1,5 @@
---! Previous: sha1:670b246f9589ed02f042e122e87b6eb9567c4166
---! Hash: sha1:1451cbc66ff827db9f41e180060a235dbbe72427
+--! Previous: sha1:26d48cac3709ed1b752f0b616287c6643a417bc5
+--! Hash: sha1:640db9e03318439e1352eb33e7416cd6abc7f08a
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

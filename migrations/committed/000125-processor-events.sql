@@ -1,5 +1,5 @@
---! Previous: sha1:1451cbc66ff827db9f41e180060a235dbbe72427
---! Hash: sha1:635226a8139571902847d954009d78f209c89ca9
+--! Previous: sha1:640db9e03318439e1352eb33e7416cd6abc7f08a
+--! Hash: sha1:8c97935a0cc62fef9be70de1f0ef92c43ae53dfc
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

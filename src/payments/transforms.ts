@@ -33,7 +33,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
   async function begin<Facts>(context: Grafast.Context, text: string, values: unknown[]): Promise<Begun<Facts>> {
     const { withPgClient, pgSettings } = context as any;
     const { rows } = await withPgClient(pgSettings, (client: any) =>
-      client.query({ text, values: values.map((value) => (typeof value === "object" ? JSON.stringify(value) : value)) }),
+      client.query({ text, values: values.map((value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : value)) }),
     );
     return rows[0].begun;
   }

@@ -1,0 +1,125 @@
+/** A portfolio whose organization takes payments, at a sandbox processor that the real client talks to over HTTP. */
+import { randomBytes } from "node:crypto";
+import pino from "pino";
+import { type PaymentProcessor } from "../../src/providers/payments/index.ts";
+import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
+import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
+import { createOutbox, runJobs } from "../tasks/worker.ts";
+import type { Person } from "./api.ts";
+import { createTestDatabase } from "./database.ts";
+import { startPortfolio, type Portfolio } from "./portfolio.ts";
+import { createIn } from "./records.ts";
+
+export interface Payments extends Portfolio {
+  sandbox: Sandbox;
+  processor: PaymentProcessor;
+  webhookSecret: string;
+  /** Lets the next call of a method fail, before it reaches the processor or after it was carried out there. */
+  failNext(method: keyof PaymentProcessor, when: "before" | "after", error?: Error): void;
+  /** How often each method of the processor was called. */
+  calls: Map<string, number>;
+  /** What the processor told is taken and worked on. */
+  settle(): Promise<void>;
+  /** Runs the job that finds out about what was begun. */
+  reconcile(): Promise<void>;
+  /** The buyer of `purchase`, in the project of Harbour Homes. */
+  bea: Person;
+  purchase: string;
+  /** Another buyer, with a purchase in the same project. */
+  ben: Person;
+}
+
+export const representative = {
+  kind: "AUTHORIZED_REPRESENTATIVE",
+  firstName: "Rita",
+  lastName: "Rep",
+  email: "rita@harbour.example",
+  dob: "1980-05-17",
+  title: "Director",
+  address: { thoroughfare: "1 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
+};
+
+/** A process that dies at this moment would leave the same behind. */
+export class Crash extends Error {}
+
+export async function startPayments(): Promise<Payments> {
+  const database = await createTestDatabase();
+  const log = pino({ level: "silent" });
+  const sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
+  const webhookSecret = `whsec_${randomBytes(16).toString("hex")}`;
+  // Configured as for the real one, but for the address.
+  const real = createStripeProcessor({
+    secretKey: sandbox.secretKey,
+    api: sandbox.api,
+    webhookSecret,
+    returnUrl: "https://plat.example/paid",
+    serviceUrl: "https://plat.example",
+  });
+  const failures = new Map<string, { when: "before" | "after"; error: Error }>();
+  const calls = new Map<string, number>();
+  const processor = new Proxy(real, {
+    get(target, name: string) {
+      const member = (target as any)[name];
+      if (typeof member !== "function") return member;
+      return (...values: unknown[]) => {
+        calls.set(name, (calls.get(name) ?? 0) + 1);
+        const failure = failures.get(name);
+        if (!failure) return member(...values);
+        failures.delete(name);
+        return (async () => {
+          if (failure.when === "after") await member(...values);
+          throw failure.error;
+        })();
+      };
+    },
+  });
+  const world = await startPortfolio(database, { payments: processor });
+  sandbox.deliverTo({ url: new URL("/webhooks/payments", world.url).href, secret: webhookSecret });
+  const outbox = await createOutbox();
+  const work = async () => {
+    const log = await runJobs(database.ownerUrl, outbox.provider, undefined, processor);
+    if (process.env.TEST_LOG) console.log(log.join("\n"));
+  };
+
+  const [bea, ben] = (await Promise.all(["Bea Buyer", "Ben Buyer"].map(world.signUp))) as [Person, Person];
+  const create = createIn(world.owen);
+  const buyer = (person: Person, legalName: string) =>
+    create("createBuyer", { projectId: world.project.id, legalName, price: "400000.00" }).then(async (id) => {
+      await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [id, person.id]);
+      return id;
+    });
+  const [purchase] = await Promise.all([buyer(bea, "Bea Buyer"), buyer(ben, "Ben Buyer")]);
+
+  return {
+    ...world,
+    sandbox,
+    processor,
+    webhookSecret,
+    calls,
+    bea,
+    ben,
+    purchase: purchase!,
+    failNext: (method, when, error = new Crash("The process died.")) => void failures.set(method, { when, error }),
+    async settle() {
+      sandbox.kick();
+      for (;;) {
+        const { rows } = await world.owner.query(
+          "select 1 from app_private.sandbox_objects where kind = 'event' and data ? 'due' limit 1",
+        );
+        if (rows.length === 0) break;
+      }
+      await work();
+    },
+    async reconcile() {
+      await world.owner.query("select app_private.add_job('payments__reconcile')");
+      await work();
+      await work();
+    },
+    async stop() {
+      await world.stop();
+      await sandbox.stop();
+      await outbox.remove();
+      await database.drop();
+    },
+  };
+}
