@@ -34,7 +34,11 @@ export interface Config {
   readonly s3: S3Options | undefined;
   /** Undefined means the embedded sandbox. */
   readonly stripe:
-    | { readonly secretKey: string; readonly webhookSecret: string | undefined; readonly api: string | undefined }
+    | {
+        readonly secretKey: string;
+        readonly webhookSecret: string | undefined;
+        readonly api: string | undefined;
+      }
     | undefined;
   /** A database of cities by IP address; undefined means the embedded one. */
   readonly geoipFile: string | undefined;

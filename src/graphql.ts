@@ -50,7 +50,14 @@ export interface Graphql {
   /** What `createApp` takes besides configuration. */
   transport: Pick<
     AppDeps,
-    "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage" | "trackers" | "paymentsWebhook"
+    | "pgl"
+    | "authenticate"
+    | "constraintMessages"
+    | "pools"
+    | "uploads"
+    | "filePage"
+    | "trackers"
+    | "paymentsWebhook"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;

@@ -242,7 +242,8 @@ export const settings = {
     defaultText: "payments go to the embedded sandbox, where no money moves",
     description: "Secret key of the Stripe account that payments are made with, `sk_…` or `rk_…`.",
     parse: (text) => {
-      if (!/^(sk|rk)_\w+$/.test(text)) throw new Refusal("must be a secret key, which starts with sk_ or rk_");
+      if (!/^(sk|rk)_\w+$/.test(text))
+        throw new Refusal("must be a secret key, which starts with sk_ or rk_");
       return text;
     },
   }),

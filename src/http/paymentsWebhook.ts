@@ -24,10 +24,10 @@ export function paymentsWebhook(processor: PaymentProcessor, pool: Pick<Pool, "q
     async (request, response) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
       const event = processor.readEvent(body, request.get("stripe-signature"));
-      if (!event) throw new CodedError("BAD_USER_INPUT", "The signature is missing, too old, or not the processor's.");
+      if (!event)
+        throw new CodedError("BAD_USER_INPUT", "The signature is missing, too old, or not the processor's.");
       const isOurs = event.objectId !== null || event.accountId !== null;
-      if (isOurs)
-        await pool.query("select app_private.take_processor_event($1)", [JSON.stringify(event)]);
+      if (isOurs) await pool.query("select app_private.take_processor_event($1)", [JSON.stringify(event)]);
       response.status(200).json({ received: true });
     },
   ];

@@ -12,7 +12,7 @@ const fields: Record<string, string> = {
   phone: "phone",
 };
 const fieldOf = (param: string | undefined): string | undefined =>
-  param === undefined ? undefined : (fields[param] ?? (/^(dob|address)\b/.exec(param)?.[1]));
+  param === undefined ? undefined : (fields[param] ?? /^(dob|address)\b/.exec(param)?.[1]);
 
 /**
  * What the caller is told of a failure at the processor. One that nobody knows the outcome of says that it is found out.
@@ -21,7 +21,8 @@ const fieldOf = (param: string | undefined): string | undefined =>
 export function toCoded(error: unknown, provider: string, subject: string): unknown {
   if (error instanceof ProcessorRefusal) {
     const field = error.isCard ? subject : fieldOf(error.param);
-    if (field) return new CodedError("BAD_USER_INPUT", error.message, { field, reason: error.code }, { cause: error });
+    if (field)
+      return new CodedError("BAD_USER_INPUT", error.message, { field, reason: error.code }, { cause: error });
     return new CodedError(
       "PROVIDER_ERROR",
       `The payment processor refused: ${error.message}`,

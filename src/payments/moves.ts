@@ -35,10 +35,10 @@ export interface PaymentMoves {
 
 export function paymentMoves(processor: PaymentProcessor, query: Query): PaymentMoves {
   async function note(id: string, state: PaymentState): Promise<PaymentFacts> {
-    const { rows } = await query<{ facts: PaymentFacts }>("select app_private.note_payment($1, $2) as facts", [
-      id,
-      JSON.stringify(state),
-    ]);
+    const { rows } = await query<{ facts: PaymentFacts }>(
+      "select app_private.note_payment($1, $2) as facts",
+      [id, JSON.stringify(state)],
+    );
     return rows[0]!.facts;
   }
   const noteRefund = (id: string, state: object) =>
@@ -49,7 +49,11 @@ export function paymentMoves(processor: PaymentProcessor, query: Query): Payment
       return await note(payment.id, await processor.createPayment(payment));
     } catch (error) {
       if (error instanceof ProcessorRefusal)
-        await query("select app_private.give_up_payment($1, $2, $3)", [payment.id, error.code, error.message]);
+        await query("select app_private.give_up_payment($1, $2, $3)", [
+          payment.id,
+          error.code,
+          error.message,
+        ]);
       throw error;
     }
   }

@@ -5,12 +5,20 @@
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
-import type { PaymentFacts, PaymentProcessor, RefundFacts, RepresentativeFacts } from "../providers/payments/index.ts";
+import type {
+  PaymentFacts,
+  PaymentProcessor,
+  RefundFacts,
+  RepresentativeFacts,
+} from "../providers/payments/index.ts";
 import { refuseCardNumbers } from "./cardNumbers.ts";
 import { toCoded } from "./errors.ts";
 import { paymentMoves } from "./moves.ts";
 
-export type PaymentTransforms = Record<"cardToken" | "payment" | "refund" | "representative", ArgumentTransform>;
+export type PaymentTransforms = Record<
+  "cardToken" | "payment" | "refund" | "representative",
+  ArgumentTransform
+>;
 
 /** What a begin_… function gives; `answered` where the request is a repeat whose answer is kept. */
 type Begun<Facts> = Facts & { answered: boolean };
@@ -30,10 +38,19 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
   const query = (text: string, values: unknown[]) => pool.query(text, values) as Promise<any>;
   const moves = paymentMoves(processor, query);
 
-  async function begin<Facts>(context: Grafast.Context, text: string, values: unknown[]): Promise<Begun<Facts>> {
+  async function begin<Facts>(
+    context: Grafast.Context,
+    text: string,
+    values: unknown[],
+  ): Promise<Begun<Facts>> {
     const { withPgClient, pgSettings } = context as any;
     const { rows } = await withPgClient(pgSettings, (client: any) =>
-      client.query({ text, values: values.map((value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : value)) }),
+      client.query({
+        text,
+        values: values.map((value) =>
+          value !== null && typeof value === "object" ? JSON.stringify(value) : value,
+        ),
+      }),
     );
     return rows[0].begun;
   }
@@ -55,7 +72,9 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
           "This is no token of a card; the payment processor's client library makes one, such as tok_….",
           { field: "token" },
         );
-      const holder = await begin<CardHolder>(context, "select app_hidden.begin_card($1) as begun", [repeat ?? null]);
+      const holder = await begin<CardHolder>(context, "select app_hidden.begin_card($1) as begun", [
+        repeat ?? null,
+      ]);
       if (holder.answered) return null;
       const { userId, email, name, key } = holder;
       const holderName = (input["holderName"] as string | null | undefined)?.trim() || null;
@@ -64,7 +83,8 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
         let { customerId } = holder;
         if (!customerId) {
           const made = await processor.createCustomer({ userId, email, name });
-          customerId = (await query("select app_private.note_customer($1, $2) as id", [userId, made])).rows[0].id as string;
+          customerId = (await query("select app_private.note_customer($1, $2) as id", [userId, made])).rows[0]
+            .id as string;
         }
         const card = await processor.addCard({ customerId, token, holderName, key });
         const noted = await query("select app_private.note_card($1, $2, $3, $4) as id", [
@@ -80,11 +100,11 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
 
     async payment(_value, { context, input, operation, repeat }) {
       refuseCardNumbers(input);
-      const payment = await begin<PaymentFacts>(context, "select app_hidden.begin_payment($1, $2, $3) as begun", [
-        operation,
-        input,
-        repeat ?? null,
-      ]);
+      const payment = await begin<PaymentFacts>(
+        context,
+        "select app_hidden.begin_payment($1, $2, $3) as begun",
+        [operation, input, repeat ?? null],
+      );
       if (payment.answered) return null;
       await carryOut("cardId", () => moves.pay(payment));
       return payment.id;

@@ -13,7 +13,9 @@ const overlapSeconds = 300;
 const task: Task = async (_payload, helpers) => {
   const { query, payments, logger, abortSignal } = helpers;
   const moves = movesOf(helpers);
-  const { rows } = await query<{ facts: any }>("select app_private.payments_to_reconcile($1) as facts", [most]);
+  const { rows } = await query<{ facts: any }>("select app_private.payments_to_reconcile($1) as facts", [
+    most,
+  ]);
   for (const { facts } of rows) {
     if (abortSignal?.aborted) return;
     const { kind, abandon } = facts;
@@ -31,7 +33,10 @@ const task: Task = async (_payload, helpers) => {
     await query("select app_private.note_looked_at($1, $2)", [kind, facts.id ?? facts.organizationId]);
   }
 
-  const { rows: swept } = await query<{ since: Date | null }>("select app_private.sweep_processor_events() as since", []);
+  const { rows: swept } = await query<{ since: Date | null }>(
+    "select app_private.sweep_processor_events() as since",
+    [],
+  );
   const since = swept[0]!.since;
   const from = since ? since.getTime() / 1000 - overlapSeconds : Date.now() / 1000 - 24 * 60 * 60;
   for (const event of await payments.eventsSince(from))

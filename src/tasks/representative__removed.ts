@@ -7,7 +7,10 @@ const task: Task = async (payload, helpers) => {
   if (typeof accountId !== "string" || typeof personId !== "string")
     throw new Error("The job's payload has no accountId and personId.");
   await helpers.payments.removePerson(accountId, personId);
-  const { rows } = await helpers.query<{ account: any }>("select app_private.account_to_sync($1) as account", [accountId]);
+  const { rows } = await helpers.query<{ account: any }>(
+    "select app_private.account_to_sync($1) as account",
+    [accountId],
+  );
   if (rows[0]?.account) await movesOf(helpers).lookAtAccount(rows[0].account);
 };
 

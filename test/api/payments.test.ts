@@ -1,6 +1,6 @@
 /** Cards, payments and refunds through the API, at a sandbox processor over real HTTP. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import Stripe from "stripe";
+import { Stripe } from "stripe";
 import { hasCardNumber } from "../../src/payments/cardNumbers.ts";
 import { ProcessorFailure } from "../../src/providers/payments/index.ts";
 import type { Person } from "../harness/api.ts";
@@ -16,13 +16,15 @@ const chargeMembers = `id status amount amountRefunded amountRefundable currency
   capturedAt fee net cardLast4 user { id } card { id } organization { id } project { id } deposit { id } reservation { id } buyer { id }
   refunds { id amount status reason note processorId createdBy { id } }`;
 const members: Record<string, string> = {
-  createProcessorCard: "id brand last4 expMonth expYear funding holderName country fingerprint isDefault status processorId user { id }",
+  createProcessorCard:
+    "id brand last4 expMonth expYear funding holderName country fingerprint isDefault status processorId user { id }",
   updateProcessorCard: "id isDefault holderName status",
   removeProcessorCard: "id isDefault status",
   createPaymentIntent: `id clientSecret status amount currency nextActionUrl charge { ${chargeMembers} }`,
   createProcessorCharge: chargeMembers,
   refundProcessorCharge: chargeMembers,
-  createOrganizationPaymentsRepresentative: "id kind status requirements dob processorPersonId verifiedAt version",
+  createOrganizationPaymentsRepresentative:
+    "id kind status requirements dob processorPersonId verifiedAt version",
   updateOrganizationPaymentsRepresentative: "id status requirements dob version",
   removeOrganizationPaymentsRepresentative: "id",
 };
@@ -44,12 +46,16 @@ const lookAt = async (id: string) =>
     )
   ).deposit;
 const chargeOf = async (id: string) =>
-  (await world.owen.get(`query ($id: ID!) { processorCharge(id: $id) { ${chargeMembers} disputedAt disputeStatus } }`, { id }))
-    .processorCharge;
+  (
+    await world.owen.get(
+      `query ($id: ID!) { processorCharge(id: $id) { ${chargeMembers} disputedAt disputeStatus } }`,
+      { id },
+    )
+  ).processorCharge;
 const eventsOf = async (id: string): Promise<string[]> =>
-  (await world.owner.query("select name from app_public.events where subject_id = $1 order by id", [id])).rows.map(
-    ({ name }) => name,
-  );
+  (
+    await world.owner.query("select name from app_public.events where subject_id = $1 order by id", [id])
+  ).rows.map(({ name }) => name);
 /** How much the sandbox has taken and given back. */
 const taken = async (): Promise<{ charged: number; refunded: number; charges: number }> =>
   (
@@ -107,7 +113,10 @@ describe("representatives", () => {
       }),
     ).toMatchObject({ code: "CONFLICT", existingId: made.id });
     expect(
-      await run(world.ada, "updateOrganizationPaymentsRepresentative", { id: made.id, dob: representative.dob }),
+      await run(world.ada, "updateOrganizationPaymentsRepresentative", {
+        id: made.id,
+        dob: representative.dob,
+      }),
     ).toMatchObject({ status: "VERIFIED", requirements: [], dob: representative.dob });
     expect(await organization()).toMatchObject({
       paymentsStatus: "ENABLED",
@@ -115,7 +124,9 @@ describe("representatives", () => {
       paymentsRepresentatives: [{ id: made.id, dob: representative.dob }],
     });
     // What only some may read stands in no event.
-    const { rows } = await world.owner.query("select data from app_public.events where subject_id = $1", [made.id]);
+    const { rows } = await world.owner.query("select data from app_public.events where subject_id = $1", [
+      made.id,
+    ]);
     expect(JSON.stringify(rows)).not.toContain("1980");
   });
 
@@ -127,7 +138,9 @@ describe("representatives", () => {
     ["no name", { kind: "DIRECTOR", lastName: " " }, "lastName"],
     ["a country that is none", { kind: "DIRECTOR", address: { country: "XX" } }, "address"],
   ])("refused: %s", async (_title, input, field) => {
-    const before = await world.owner.query("select count(*) from app_public.organization_payments_representatives");
+    const before = await world.owner.query(
+      "select count(*) from app_public.organization_payments_representatives",
+    );
     expect(
       await refused(world.owen, "createOrganizationPaymentsRepresentative", {
         organizationId: world.harbour.id,
@@ -136,7 +149,9 @@ describe("representatives", () => {
         ...input,
       }),
     ).toMatchObject({ code: "BAD_USER_INPUT", ...(field && { field }) });
-    const after = await world.owner.query("select count(*) from app_public.organization_payments_representatives");
+    const after = await world.owner.query(
+      "select count(*) from app_public.organization_payments_representatives",
+    );
     expect(after.rows).toEqual(before.rows);
   });
 
@@ -148,7 +163,9 @@ describe("representatives", () => {
       kind: "EXECUTIVE",
       email: "eve@harbour.example",
     };
-    expect((await refused(world.owen, "createOrganizationPaymentsRepresentative", input)).code).toBe("INTERNAL");
+    expect((await refused(world.owen, "createOrganizationPaymentsRepresentative", input)).code).toBe(
+      "INTERNAL",
+    );
     await passTime(world.owner, "10 minutes");
     await world.reconcile();
     const { rows } = await world.owner.query(
@@ -163,7 +180,10 @@ describe("representatives", () => {
 
 describe("cards", () => {
   test("are added by a token, the first as the default", async () => {
-    const made = await run(world.bea, "createProcessorCard", { token: "tok_visa", holderName: " Bea Buyer " });
+    const made = await run(world.bea, "createProcessorCard", {
+      token: "tok_visa",
+      holderName: " Bea Buyer ",
+    });
     expect(made).toMatchObject({
       brand: "VISA",
       last4: "4242",
@@ -178,7 +198,9 @@ describe("cards", () => {
     card = made.id;
     const second = await run(world.bea, "createProcessorCard", { token: "pm_card_mastercard" });
     expect(second).toMatchObject({ brand: "MASTERCARD", isDefault: false });
-    expect(await run(world.bea, "updateProcessorCard", { id: second.id, makeDefault: true })).toMatchObject({ isDefault: true });
+    expect(await run(world.bea, "updateProcessorCard", { id: second.id, makeDefault: true })).toMatchObject({
+      isDefault: true,
+    });
     expect(await run(world.bea, "removeProcessorCard", { id: second.id })).toEqual({
       id: second.id,
       isDefault: false,
@@ -188,12 +210,18 @@ describe("cards", () => {
     const { viewer } = await world.bea.get("{ viewer { cards { id isDefault } } }");
     expect(viewer.cards).toEqual([{ id: card, isDefault: true }]);
     await expect(
-      refused(world.bea, "createPaymentIntent", { depositId: await deposit(), amount: "1", cardId: second.id }),
+      refused(world.bea, "createPaymentIntent", {
+        depositId: await deposit(),
+        amount: "1",
+        cardId: second.id,
+      }),
     ).resolves.toMatchObject({ code: "CONFLICT", field: "cardId" });
   });
 
   test("whose bank refuses are refused", async () => {
-    expect(await refused(world.bea, "createProcessorCard", { token: "tok_chargeDeclinedInsufficientFunds" })).toMatchObject({
+    expect(
+      await refused(world.bea, "createProcessorCard", { token: "tok_chargeDeclinedInsufficientFunds" }),
+    ).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "token",
       reason: "insufficient_funds",
@@ -220,7 +248,11 @@ describe("cards", () => {
       expect(JSON.stringify(error)).not.toMatch(/4242/);
     }
     expect(
-      await refused(world.bea, "createPaymentIntent", { depositId: await deposit(), amount: 1, description: number }),
+      await refused(world.bea, "createPaymentIntent", {
+        depositId: await deposit(),
+        amount: 1,
+        description: number,
+      }),
     ).toMatchObject({ code: "BAD_USER_INPUT", field: "description" });
     expect(world.calls).toEqual(before);
     const { rows } = await world.owner.query(
@@ -230,13 +262,14 @@ describe("cards", () => {
   });
 
   test("are their user's own, in every way", async () => {
-    const { rows } = await world.owner.query(
-      "select u.id from app_public.users u where u.id = $1",
-      [world.bea.id],
-    );
+    const { rows } = await world.owner.query("select u.id from app_public.users u where u.id = $1", [
+      world.bea.id,
+    ]);
     expect(rows).toHaveLength(1);
     for (const person of [world.owen, world.max, world.ben, world.anonymous]) {
-      const { processorCard } = await person.get(`query ($id: ID!) { processorCard(id: $id) { id } }`, { id: card });
+      const { processorCard } = await person.get(`query ($id: ID!) { processorCard(id: $id) { id } }`, {
+        id: card,
+      });
       expect(processorCard).toBeNull();
     }
     for (const field of ["updateProcessorCard", "removeProcessorCard"])
@@ -293,41 +326,71 @@ describe("payments", () => {
       paidAt: null,
       charge: { id: first.charge.id, status: "SUCCEEDED" },
     });
-    expect(await refused(world.bea, "createPaymentIntent", { depositId: id, amount: "600.01", cardId: card })).toMatchObject({
+    expect(
+      await refused(world.bea, "createPaymentIntent", { depositId: id, amount: "600.01", cardId: card }),
+    ).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "amount",
     });
     const second = await run(world.bea, "createProcessorCharge", { depositId: id, amount: "600.00" });
     expect(second).toMatchObject({ status: "SUCCEEDED", card: { id: card } });
     expect(await lookAt(id)).toMatchObject({ status: "PAID", amountPaid: "1000.00" });
-    expect(await chargeOf(second.id)).toMatchObject({ fee: "17.70", net: "582.30", card: null, cardLast4: "4242" });
+    expect(await chargeOf(second.id)).toMatchObject({
+      fee: "17.70",
+      net: "582.30",
+      card: null,
+      cardLast4: "4242",
+    });
     expect(await eventsOf(second.id)).toEqual(["charge.created", "charge.succeeded"]);
     expect(await taken()).toMatchObject({ charged: before.charged + 100_000 });
     // What it tells by webhooks changes nothing that is known.
     await world.settle();
     expect(await eventsOf(second.id)).toEqual(["charge.created", "charge.succeeded"]);
-    const { buyer } = await world.bea.get(`query ($id: ID!) { buyer(id: $id) { charges(first: 2) { id } deposits { charge { id } } } }`, {
-      id: world.purchase,
-    });
+    const { buyer } = await world.bea.get(
+      `query ($id: ID!) { buyer(id: $id) { charges(first: 2) { id } deposits { charge { id } } } }`,
+      {
+        id: world.purchase,
+      },
+    );
     expect(buyer.charges.map((c: any) => c.id)).toEqual([second.id, first.charge.id]);
     const { event } = await world.owen.get(
       `query ($id: ID!) { event(id: $id) { name subject { __typename ... on ProcessorCharge { id } } } }`,
-      { id: (await world.owner.query("select id from app_public.events where subject_id = $1 limit 1", [second.id])).rows[0].id },
+      {
+        id: (
+          await world.owner.query("select id from app_public.events where subject_id = $1 limit 1", [
+            second.id,
+          ])
+        ).rows[0].id,
+      },
     );
-    expect(event).toEqual({ name: "charge.created", subject: { __typename: "ProcessorCharge", id: second.id } });
+    expect(event).toEqual({
+      name: "charge.created",
+      subject: { __typename: "ProcessorCharge", id: second.id },
+    });
   });
 
   test("what the bank refuses is a charge that failed; the deposit waits for another", async () => {
     const id = await deposit("50.00");
     const poor = await run(world.bea, "createProcessorCard", { token: "tok_chargeCustomerFail" });
-    const answer = await run(world.bea, "createPaymentIntent", { depositId: id, amount: "50", cardId: poor.id });
+    const answer = await run(world.bea, "createPaymentIntent", {
+      depositId: id,
+      amount: "50",
+      cardId: poor.id,
+    });
     expect(answer).toMatchObject({
       status: "REQUIRES_PAYMENT_METHOD",
-      charge: { status: "FAILED", failureCode: "card_declined", failureMessage: "Your card was declined.", capturedAt: null },
+      charge: {
+        status: "FAILED",
+        failureCode: "card_declined",
+        failureMessage: "Your card was declined.",
+        capturedAt: null,
+      },
     });
     expect(await lookAt(id)).toMatchObject({ status: "INVOICED", amountPaid: "0.00" });
     expect(await eventsOf(answer.charge.id)).toEqual(["charge.created", "charge.failed"]);
-    expect(await run(world.bea, "createPaymentIntent", { depositId: id, amount: "50", cardId: card })).toMatchObject({
+    expect(
+      await run(world.bea, "createPaymentIntent", { depositId: id, amount: "50", cardId: card }),
+    ).toMatchObject({
       status: "SUCCEEDED",
     });
     await run(world.bea, "removeProcessorCard", { id: poor.id });
@@ -339,11 +402,17 @@ describe("payments", () => {
   ])("3-D Secure: the payer decides at the bank: %s", async (decision, status, depositStatus) => {
     const id = await deposit("70.00");
     const secure = await run(world.bea, "createProcessorCard", { token: "tok_threeDSecureRequired" });
-    const answer = await run(world.bea, "createPaymentIntent", { depositId: id, amount: "70.00", cardId: secure.id });
+    const answer = await run(world.bea, "createPaymentIntent", {
+      depositId: id,
+      amount: "70.00",
+      cardId: secure.id,
+    });
     expect(answer).toMatchObject({ status: "REQUIRES_ACTION", charge: { status: "REQUIRES_ACTION" } });
     expect(await lookAt(id)).toMatchObject({ status: "PROCESSING" });
     // While it is on its way, it is not paid a second time.
-    expect((await refused(world.bea, "createPaymentIntent", { depositId: id, amount: "70", cardId: card })).field).toBe("amount");
+    expect(
+      (await refused(world.bea, "createPaymentIntent", { depositId: id, amount: "70", cardId: card })).field,
+    ).toBe("amount");
     const page = await fetch(answer.nextActionUrl);
     expect(await page.text()).toContain("3-D Secure");
     const back = await fetch(answer.nextActionUrl, {
@@ -355,7 +424,7 @@ describe("payments", () => {
     await world.settle();
     const charge = await chargeOf(answer.charge.id);
     expect(charge).toMatchObject({ status });
-    if (status === "FAILED") expect(charge.failureCode).toBe("payment_intent_authentication_failure");
+    expect(charge.failureCode).toBe(status === "FAILED" ? "payment_intent_authentication_failure" : null);
     expect(await lookAt(id)).toMatchObject({ status: depositStatus });
     await run(world.bea, "removeProcessorCard", { id: secure.id });
   });
@@ -366,14 +435,21 @@ describe("payments", () => {
       run(world.owen, "createPaymentIntent", { depositId: id, amount: "30.00" }),
       run(world.bea, "createPaymentIntent", { depositId: id, amount: "30.00" }),
     ]);
-    expect(intents[0]).toMatchObject({ status: "REQUIRES_PAYMENT_METHOD", charge: null, nextActionUrl: null });
+    expect(intents[0]).toMatchObject({
+      status: "REQUIRES_PAYMENT_METHOD",
+      charge: null,
+      nextActionUrl: null,
+    });
     expect(await lookAt(id)).toMatchObject({ status: "SCHEDULED" });
     for (const { clientSecret } of intents) {
-      const answer = await fetch(`${world.sandbox.api}/v1/payment_intents/${clientSecret.split("_secret_")[0]}/confirm`, {
-        method: "POST",
-        headers: { authorization: "Bearer pk_test_client" },
-        body: new URLSearchParams({ client_secret: clientSecret, payment_method: "pm_card_visa" }),
-      });
+      const answer = await fetch(
+        `${world.sandbox.api}/v1/payment_intents/${clientSecret.split("_secret_")[0]}/confirm`,
+        {
+          method: "POST",
+          headers: { authorization: "Bearer pk_test_client" },
+          body: new URLSearchParams({ client_secret: clientSecret, payment_method: "pm_card_visa" }),
+        },
+      );
       expect(answer.status).toBe(200);
     }
     await world.settle();
@@ -386,15 +462,34 @@ describe("payments", () => {
     expect(processorCharges.map((c: any) => c.status).sort()).toEqual(["REFUNDED", "SUCCEEDED"]);
     // Whoever asked for it, it is the buyer who pays.
     expect(processorCharges.every((c: any) => c.user === null || c.user.id === world.bea.id)).toBe(true);
-    expect(processorCharges.flatMap((c: any) => c.refunds)).toEqual([{ reason: "DUPLICATE", status: "SUCCEEDED" }]);
+    expect(processorCharges.flatMap((c: any) => c.refunds)).toEqual([
+      { reason: "DUPLICATE", status: "SUCCEEDED" },
+    ]);
   });
 
   test("a reservation is paid, and its refund leaves the charge alone", async () => {
-    const unitId = await create("createUnit", { projectId: world.project.id, title: "P9", status: "AVAILABLE", price: 300_000 });
-    const reservationId = await create("createReservation", { unitId, leadId: world.leads.open.id, acceptedTerms: true });
+    const unitId = await create("createUnit", {
+      projectId: world.project.id,
+      title: "P9",
+      status: "AVAILABLE",
+      price: 300_000,
+    });
+    const reservationId = await create("createReservation", {
+      unitId,
+      leadId: world.leads.open.id,
+      acceptedTerms: true,
+    });
     const adas = await run(world.ada, "createProcessorCard", { token: "tok_amex" });
-    const { charge } = await run(world.ada, "createPaymentIntent", { reservationId, amount: "500.00", cardId: adas.id });
-    expect(charge).toMatchObject({ status: "SUCCEEDED", reservation: { id: reservationId }, user: { id: world.ada.id } });
+    const { charge } = await run(world.ada, "createPaymentIntent", {
+      reservationId,
+      amount: "500.00",
+      cardId: adas.id,
+    });
+    expect(charge).toMatchObject({
+      status: "SUCCEEDED",
+      reservation: { id: reservationId },
+      user: { id: world.ada.id },
+    });
     const { updateReservation } = await world.owen.get(
       `mutation ($id: ID!) { updateReservation(input: { id: $id, status: REFUNDED }) { status charges { id status amountRefunded } } }`,
       { id: reservationId },
@@ -403,20 +498,39 @@ describe("payments", () => {
       status: "REFUNDED",
       charges: [{ id: charge.id, status: "SUCCEEDED", amountRefunded: "0.00" }],
     });
-    expect((await refused(world.ada, "createPaymentIntent", { reservationId, amount: "1", cardId: adas.id })).code).toBe("CONFLICT");
     expect(
-      await run(world.owen, "refundProcessorCharge", { chargeId: charge.id, reason: "RESERVATION_REFUNDED", note: "As agreed." }),
+      (await refused(world.ada, "createPaymentIntent", { reservationId, amount: "1", cardId: adas.id })).code,
+    ).toBe("CONFLICT");
+    expect(
+      await run(world.owen, "refundProcessorCharge", {
+        chargeId: charge.id,
+        reason: "RESERVATION_REFUNDED",
+        note: "As agreed.",
+      }),
     ).toMatchObject({
       status: "REFUNDED",
       amountRefunded: "500.00",
       amountRefundable: "0.00",
-      refunds: [{ amount: "500.00", status: "SUCCEEDED", reason: "RESERVATION_REFUNDED", note: "As agreed.", createdBy: { id: world.owen.id } }],
+      refunds: [
+        {
+          amount: "500.00",
+          status: "SUCCEEDED",
+          reason: "RESERVATION_REFUNDED",
+          note: "As agreed.",
+          createdBy: { id: world.owen.id },
+        },
+      ],
     });
   });
 
   test("an organization is paid in a currency of its projects; yen and dinars are counted right", async () => {
-    const charge = (input: object) => run(world.bea, "createProcessorCharge", { organizationId: world.harbour.slug, ...input });
-    expect(await charge({ amount: "12.34" })).toMatchObject({ currency: "CAD", amount: "12.34", project: null });
+    const charge = (input: object) =>
+      run(world.bea, "createProcessorCharge", { organizationId: world.harbour.slug, ...input });
+    expect(await charge({ amount: "12.34" })).toMatchObject({
+      currency: "CAD",
+      amount: "12.34",
+      project: null,
+    });
     for (const [title, currency, amount, minor] of [
       ["Yen", "JPY", "1200", 1200],
       ["Dinar", "KWD", "1.230", 1230],
@@ -427,17 +541,24 @@ describe("payments", () => {
       });
       const made = await charge({ amount, currency });
       expect(made).toMatchObject({ status: "SUCCEEDED", amount, currency });
-      const { rows } = await world.owner.query("select data ->> 'amount' as amount from app_private.sandbox_objects where id = $1", [
-        made.processorId,
-      ]);
+      const { rows } = await world.owner.query(
+        "select data ->> 'amount' as amount from app_private.sandbox_objects where id = $1",
+        [made.processorId],
+      );
       expect(rows[0].amount).toBe(String(minor));
     }
-    expect(await refused(world.bea, "createProcessorCharge", { organizationId: world.harbour.id, amount: "1" })).toMatchObject({
+    expect(
+      await refused(world.bea, "createProcessorCharge", { organizationId: world.harbour.id, amount: "1" }),
+    ).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "currency",
     });
     expect(
-      await refused(world.bea, "createProcessorCharge", { organizationId: world.harbour.id, amount: "1.001", currency: "KWD" }),
+      await refused(world.bea, "createProcessorCharge", {
+        organizationId: world.harbour.id,
+        amount: "1.001",
+        currency: "KWD",
+      }),
     ).toMatchObject({ code: "BAD_USER_INPUT", field: "amount" });
   });
 
@@ -449,7 +570,12 @@ describe("payments", () => {
     ["half a cent", { amount: "1.005" }, "BAD_USER_INPUT", "amount"],
     ["more than is due", { amount: "1000.01" }, "BAD_USER_INPUT", "amount"],
     ["an id that is none", { depositId: "7" }, "BAD_USER_INPUT", "depositId"],
-    ["a deposit that is not there", { depositId: "00000000-0000-7000-8000-000000000000" }, "NOT_FOUND", "depositId"],
+    [
+      "a deposit that is not there",
+      { depositId: "00000000-0000-7000-8000-000000000000" },
+      "NOT_FOUND",
+      "depositId",
+    ],
     ["a card that is not there", { cardId: "00000000-0000-7000-8000-000000000000" }, "NOT_FOUND", "cardId"],
     ["another organization", { organizationId: "summit-sales" }, "BAD_USER_INPUT", "organizationId"],
     ["a description without end", { description: "x".repeat(400) }, "BAD_USER_INPUT", "description"],
@@ -482,7 +608,9 @@ describe("refunds", () => {
       amountRefundable: "70.00",
     });
     expect(await lookAt(of)).toMatchObject({ status: "PAID" });
-    expect(await refused(world.owen, "refundProcessorCharge", { chargeId: id, amount: "70.01" })).toMatchObject({
+    expect(
+      await refused(world.owen, "refundProcessorCharge", { chargeId: id, amount: "70.01" }),
+    ).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "amount",
       message: "That is more than can be given back, 70.00.",
@@ -494,10 +622,19 @@ describe("refunds", () => {
     });
     expect(await lookAt(of)).toMatchObject({ status: "REFUNDED" });
     expect((await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code).toBe("CONFLICT");
-    expect(await eventsOf(id)).toEqual(["charge.created", "charge.succeeded", "charge.refunded", "charge.refunded"]);
+    expect(await eventsOf(id)).toEqual([
+      "charge.created",
+      "charge.succeeded",
+      "charge.refunded",
+      "charge.refunded",
+    ]);
     // Refunds and charges stay, whoever tries.
-    await expect(world.owner.query("delete from app_public.processor_charges where id = $1", [id])).rejects.toThrow();
-    await expect(world.owner.query("delete from app_public.processor_refunds where charge_id = $1", [id])).rejects.toThrow();
+    await expect(
+      world.owner.query("delete from app_public.processor_charges where id = $1", [id]),
+    ).rejects.toThrow("charges are never deleted");
+    await expect(
+      world.owner.query("delete from app_public.processor_refunds where charge_id = $1", [id]),
+    ).rejects.toThrow("charges are never deleted");
     await expect(
       world.owner.query(
         "insert into app_public.processor_refunds (organization_id, charge_id, amount) values ($1, $2, 0.01)",
@@ -511,7 +648,9 @@ describe("refunds", () => {
     const before = await taken();
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, n) =>
-        (n % 2 ? world.owen : world.ada).ask(document("refundProcessorCharge"), { input: { chargeId: id, amount: "9.00" } }),
+        (n % 2 ? world.owen : world.ada).ask(document("refundProcessorCharge"), {
+          input: { chargeId: id, amount: "9.00" },
+        }),
       ),
     );
     const outcomes = new Map<string, number>();
@@ -520,7 +659,11 @@ describe("refunds", () => {
       outcomes.set(code, (outcomes.get(code) ?? 0) + 1);
     }
     expect(Object.fromEntries(outcomes)).toEqual({ refunded: 11, BAD_USER_INPUT: 89 });
-    expect(await chargeOf(id)).toMatchObject({ status: "PARTIALLY_REFUNDED", amountRefunded: "99.00", amountRefundable: "1.00" });
+    expect(await chargeOf(id)).toMatchObject({
+      status: "PARTIALLY_REFUNDED",
+      amountRefunded: "99.00",
+      amountRefundable: "1.00",
+    });
     expect((await taken()).refunded - before.refunded).toBe(9900);
   });
 
@@ -530,19 +673,33 @@ describe("refunds", () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => world.owen.ask(document("refundProcessorCharge"), { input })),
     );
-    expect(new Set(answers.map((a) => a.data?.refundProcessorCharge.amountRefunded))).toEqual(new Set(["10.00"]));
+    expect(new Set(answers.map((a) => a.data?.refundProcessorCharge.amountRefunded))).toEqual(
+      new Set(["10.00"]),
+    );
     expect((await chargeOf(id)).refunds).toHaveLength(1);
-    expect((await refused(world.owen, "refundProcessorCharge", { ...input, amount: "11.00" })).code).toBe("IDEMPOTENCY_MISMATCH");
+    expect((await refused(world.owen, "refundProcessorCharge", { ...input, amount: "11.00" })).code).toBe(
+      "IDEMPOTENCY_MISMATCH",
+    );
     expect((await chargeOf(id)).refunds).toHaveLength(1);
   });
 
   test("one that fails at the bank later gives the charge its money back", async () => {
     const { id } = await paid("20.00", "tok_refundFail");
-    expect(await run(world.owen, "refundProcessorCharge", { chargeId: id })).toMatchObject({ status: "REFUNDED" });
+    expect(await run(world.owen, "refundProcessorCharge", { chargeId: id })).toMatchObject({
+      status: "REFUNDED",
+    });
     // The bank takes its time.
-    await world.owner.query("update app_private.sandbox_objects set data = data || '{\"due\": 0}' where kind = 'refund' and data ? 'due'");
+    await world.owner.query(
+      "update app_private.sandbox_objects set data = data || '{\"due\": 0}' where kind = 'refund' and data ? 'due'",
+    );
     world.sandbox.kick();
-    while ((await world.owner.query("select from app_private.sandbox_objects where kind = 'refund' and data ? 'due'")).rowCount);
+    while (
+      (
+        await world.owner.query(
+          "select from app_private.sandbox_objects where kind = 'refund' and data ? 'due'",
+        )
+      ).rowCount
+    );
     await world.settle();
     expect(await chargeOf(id)).toMatchObject({
       status: "SUCCEEDED",
@@ -554,10 +711,17 @@ describe("refunds", () => {
   test("a disputed charge is the bank's to decide", async () => {
     const { id } = await paid("40.00", "tok_createDispute");
     await world.settle();
-    expect(await chargeOf(id)).toMatchObject({ status: "DISPUTED", disputeStatus: "OPEN", disputedAt: expect.any(String), amountRefundable: "0.00" });
+    expect(await chargeOf(id)).toMatchObject({
+      status: "DISPUTED",
+      disputeStatus: "OPEN",
+      disputedAt: expect.any(String),
+      amountRefundable: "0.00",
+    });
     expect((await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code).toBe("CONFLICT");
     expect(await eventsOf(id)).toContain("charge.disputed");
-    const { rows } = await world.owner.query("select id from app_private.sandbox_objects where kind = 'dispute' order by position desc limit 1");
+    const { rows } = await world.owner.query(
+      "select id from app_private.sandbox_objects where kind = 'dispute' order by position desc limit 1",
+    );
     await fetch(`${world.sandbox.api}/v1/disputes/${rows[0].id}`, {
       method: "POST",
       headers: { authorization: `Bearer ${world.sandbox.secretKey}` },
@@ -571,7 +735,9 @@ describe("refunds", () => {
     const { id } = await paid("15.00");
     const of = await deposit();
     const set = (status: string) =>
-      world.owen.get(`mutation ($id: ID!) { updateProject(input: { id: $id, status: ${status} }) { id } }`, { id: world.project.id });
+      world.owen.get(`mutation ($id: ID!) { updateProject(input: { id: $id, status: ${status} }) { id } }`, {
+        id: world.project.id,
+      });
     await set("ARCHIVED");
     const codes = [
       (await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code,
@@ -606,35 +772,42 @@ describe("whatever dies in between", () => {
     const after = await lookAt(id);
     expect(after.charge.status).toBe(status);
     expect(after).toMatchObject(
-      status === "SUCCEEDED" ? { status: "PAID", amountPaid: "60.00" } : { status: "INVOICED", amountPaid: "0.00" },
+      status === "SUCCEEDED"
+        ? { status: "PAID", amountPaid: "60.00" }
+        : { status: "INVOICED", amountPaid: "0.00" },
     );
     expect((await taken()).charged - before.charged).toBe(status === "SUCCEEDED" ? 6000 : 0);
     await world.reconcile();
     expect((await taken()).charged - before.charged).toBe(status === "SUCCEEDED" ? 6000 : 0);
   });
 
-  test.each(["createPayment", "confirmPayment"] as const)("asked again under its key, it goes on, and is charged once: %s", async (method) => {
-    const { id, input } = await begin(`again-${method}`);
-    const before = await taken();
-    world.failNext(method, "after", new ProcessorFailure("No answer.", true, undefined));
-    expect(await refused(world.bea, "createPaymentIntent", input)).toMatchObject({
-      code: "PROVIDER_ERROR",
-      provider: "stripe",
-      retryable: true,
-    });
-    const answers = await Promise.all([1, 2, 3].map(() => run(world.bea, "createPaymentIntent", input)));
-    expect(new Set(answers.map((answer) => answer.id)).size).toBe(1);
-    expect(answers[0]).toMatchObject({ status: "SUCCEEDED", charge: { status: "SUCCEEDED" } });
-    expect(await lookAt(id)).toMatchObject({ status: "PAID" });
-    expect((await taken()).charged - before.charged).toBe(6000);
-  });
+  test.each(["createPayment", "confirmPayment"] as const)(
+    "asked again under its key, it goes on, and is charged once: %s",
+    async (method) => {
+      const { id, input } = await begin(`again-${method}`);
+      const before = await taken();
+      world.failNext(method, "after", new ProcessorFailure("No answer.", true, undefined));
+      expect(await refused(world.bea, "createPaymentIntent", input)).toMatchObject({
+        code: "PROVIDER_ERROR",
+        provider: "stripe",
+        retryable: true,
+      });
+      const answers = await Promise.all([1, 2, 3].map(() => run(world.bea, "createPaymentIntent", input)));
+      expect(new Set(answers.map((answer) => answer.id)).size).toBe(1);
+      expect(answers[0]).toMatchObject({ status: "SUCCEEDED", charge: { status: "SUCCEEDED" } });
+      expect(await lookAt(id)).toMatchObject({ status: "PAID" });
+      expect((await taken()).charged - before.charged).toBe(6000);
+    },
+  );
 
   test.each(["before", "after"] as const)("a refund, %s the processor: it is made once", async (when) => {
     const { input } = await begin();
     const { charge } = await run(world.bea, "createPaymentIntent", input);
     const before = await taken();
     world.failNext("refund", when);
-    expect((await refused(world.owen, "refundProcessorCharge", { chargeId: charge.id, amount: "25" })).code).toBe("INTERNAL");
+    expect(
+      (await refused(world.owen, "refundProcessorCharge", { chargeId: charge.id, amount: "25" })).code,
+    ).toBe("INTERNAL");
     // As long as nobody knows, it counts.
     expect(await chargeOf(charge.id)).toMatchObject({ amountRefunded: "0.00", amountRefundable: "35.00" });
     await world.settle();
@@ -656,7 +829,11 @@ describe("inbound webhooks", () => {
     return new Promise<{ status: number; text: string }>((resolve, reject) => {
       const outgoing = request(
         new URL("/webhooks/payments", world.url),
-        { method: "POST", rejectUnauthorized: false, headers: { ...(signature && { "stripe-signature": signature }) } },
+        {
+          method: "POST",
+          rejectUnauthorized: false,
+          headers: { ...(signature && { "stripe-signature": signature }) },
+        },
         (response) => {
           let text = "";
           response.on("data", (chunk) => (text += chunk));
@@ -668,11 +845,22 @@ describe("inbound webhooks", () => {
     });
   };
   const sign = (payload: string, options = {}) =>
-    new Stripe("sk_test_x").webhooks.generateTestHeaderString({ payload, secret: world.webhookSecret, ...options });
-  const known = async () => (await world.owner.query("select count(*)::int as n from app_private.processor_events")).rows[0].n;
+    new Stripe("sk_test_x").webhooks.generateTestHeaderString({
+      payload,
+      secret: world.webhookSecret,
+      ...options,
+    });
+  const known = async () =>
+    (await world.owner.query("select count(*)::int as n from app_private.processor_events")).rows[0].n;
 
   test("forged, unsigned, old, changed or too large ones are refused, and nothing happens", async () => {
-    const body = JSON.stringify({ id: "evt_forged", object: "event", type: "charge.refunded", created: 1, data: { object: { object: "charge", payment_intent: "pi_1" } } });
+    const body = JSON.stringify({
+      id: "evt_forged",
+      object: "event",
+      type: "charge.refunded",
+      created: 1,
+      data: { object: { object: "charge", payment_intent: "pi_1" } },
+    });
     const before = await known();
     const old = Math.floor(Date.now() / 1000) - 3600;
     for (const signature of [
@@ -682,7 +870,10 @@ describe("inbound webhooks", () => {
       sign(body, { timestamp: old }),
       sign(`${body} `),
     ])
-      expect(await post(body, signature)).toMatchObject({ status: 400, text: expect.stringContaining("BAD_USER_INPUT") });
+      expect(await post(body, signature)).toMatchObject({
+        status: 400,
+        text: expect.stringContaining("BAD_USER_INPUT"),
+      });
     const large = JSON.stringify({ padding: "x".repeat(300_000) });
     expect((await post(large, sign(large))).status).toBe(413);
     expect((await post("", sign(""))).status).toBe(400);
@@ -691,7 +882,11 @@ describe("inbound webhooks", () => {
 
   test("told twice and in any order, they are taken once, and the present state counts", async () => {
     const id = await deposit("80.00");
-    const { charge } = await run(world.bea, "createPaymentIntent", { depositId: id, amount: "80", cardId: card });
+    const { charge } = await run(world.bea, "createPaymentIntent", {
+      depositId: id,
+      amount: "80",
+      cardId: card,
+    });
     await run(world.owen, "refundProcessorCharge", { chargeId: charge.id, amount: "5" });
     await world.settle();
     const { rows } = await world.owner.query<{ data: any }>(
@@ -706,9 +901,19 @@ describe("inbound webhooks", () => {
       expect((await post(body, sign(body))).status).toBe(200);
     }
     expect(await known()).toBe(count);
-    const stale = JSON.stringify({ ...rows.at(-1)!.data, id: "evt_stale", type: "payment_intent.payment_failed" });
+    const stale = JSON.stringify({
+      ...rows.at(-1)!.data,
+      id: "evt_stale",
+      type: "payment_intent.payment_failed",
+    });
     expect((await post(stale, sign(stale))).status).toBe(200);
-    const foreign = JSON.stringify({ id: "evt_foreign", object: "event", type: "charge.succeeded", created: 1, data: { object: { object: "charge", payment_intent: "pi_of_somebody_else" } } });
+    const foreign = JSON.stringify({
+      id: "evt_foreign",
+      object: "event",
+      type: "charge.succeeded",
+      created: 1,
+      data: { object: { object: "charge", payment_intent: "pi_of_somebody_else" } },
+    });
     expect((await post(foreign, sign(foreign))).status).toBe(200);
     await world.settle();
     expect(await chargeOf(charge.id)).toMatchObject({ status: "PARTIALLY_REFUNDED", amountRefunded: "5.00" });
@@ -726,6 +931,9 @@ describe("inbound webhooks", () => {
     });
     await world.reconcile();
     expect(await lookAt(id)).toMatchObject({ status: "PAID" });
-    world.sandbox.deliverTo({ url: new URL("/webhooks/payments", world.url).href, secret: world.webhookSecret });
+    world.sandbox.deliverTo({
+      url: new URL("/webhooks/payments", world.url).href,
+      secret: world.webhookSecret,
+    });
   });
 });

@@ -77,8 +77,8 @@ export async function startPayments(): Promise<Payments> {
   sandbox.deliverTo({ url: new URL("/webhooks/payments", world.url).href, secret: webhookSecret });
   const outbox = await createOutbox();
   const work = async () => {
-    const log = await runJobs(database.ownerUrl, outbox.provider, undefined, processor);
-    if (process.env.TEST_LOG) console.log(log.join("\n"));
+    const lines = await runJobs(database.ownerUrl, outbox.provider, undefined, processor);
+    if (process.env.TEST_LOG) console.log(lines.join("\n"));
   };
 
   const [bea, ben] = (await Promise.all(["Bea Buyer", "Ben Buyer"].map(world.signUp))) as [Person, Person];
@@ -99,7 +99,8 @@ export async function startPayments(): Promise<Payments> {
     bea,
     ben,
     purchase: purchase!,
-    failNext: (method, when, error = new Crash("The process died.")) => void failures.set(method, { when, error }),
+    failNext: (method, when, error = new Crash("The process died.")) =>
+      void failures.set(method, { when, error }),
     async settle() {
       sandbox.kick();
       for (;;) {

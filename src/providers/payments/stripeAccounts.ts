@@ -1,5 +1,5 @@
 /** Accounts of organizations at Stripe, and their people. */
-import type Stripe from "stripe";
+import type { Stripe } from "stripe";
 import type {
   AccountState,
   AddressFacts,
@@ -22,7 +22,9 @@ function addressOf(address: AddressFacts | null): Stripe.AddressParam | undefine
     postal_code: address.postal_code,
     country: address.country,
   };
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value != null)) as Stripe.AddressParam;
+  return Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value != null),
+  ) as Stripe.AddressParam;
 }
 
 export function accountState(account: Stripe.Account): AccountState {

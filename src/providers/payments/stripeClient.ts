@@ -1,5 +1,5 @@
 /** The `stripe` package, set up for the real processor or for whatever speaks like it, and what its errors mean to us. */
-import Stripe from "stripe";
+import { Stripe } from "stripe";
 import { ProcessorFailure, ProcessorRefusal } from "./processor.ts";
 
 export interface StripeOptions {

@@ -1,5 +1,5 @@
 /** What Stripe tells by itself, and how it is known to be Stripe. */
-import Stripe from "stripe";
+import { Stripe } from "stripe";
 import type { PaymentProcessor, ProcessorEvent } from "./processor.ts";
 import { asked } from "./stripeClient.ts";
 
@@ -36,7 +36,8 @@ interface EventObject {
 function summary(event: Stripe.Event): ProcessorEvent {
   const about = event.data.object as EventObject;
   const payment = about.object === "payment_intent" ? about.id : about.payment_intent;
-  const account = about.object === "account" ? about.id : about.object === "person" ? about.account : event.account;
+  const account =
+    about.object === "account" ? about.id : about.object === "person" ? about.account : event.account;
   return {
     id: event.id,
     type: event.type,

@@ -1,5 +1,5 @@
 /** Cards, payments and refunds at Stripe. */
-import type Stripe from "stripe";
+import type { Stripe } from "stripe";
 import { fromMinor, toMinor } from "./minorUnits.ts";
 import {
   ProcessorRefusal,
@@ -95,7 +95,8 @@ export function stripePayments(
       // Of another currency where the account is settled in one: not the charge's business.
       fee: balance && balance.currency === currency ? fromMinor(balance.fee, currency) : null,
       net: balance && balance.currency === currency ? fromMinor(balance.net, currency) : null,
-      method: details?.type === "card" || !details ? "CARD" : details.type === "us_bank_account" ? "ACH" : "OTHER",
+      method:
+        details?.type === "card" || !details ? "CARD" : details.type === "us_bank_account" ? "ACH" : "OTHER",
       brand: details?.card?.brand ? (brands[details.card.brand] ?? "UNKNOWN") : null,
       last4: details?.card?.last4 ?? null,
       statementDescriptor: charge.calculated_statement_descriptor,
@@ -162,7 +163,10 @@ export function stripePayments(
           await stripe.paymentMethods.detach(id);
         } catch (error) {
           // Detached before, which cannot be done twice.
-          if ((error as { statusCode?: number }).statusCode !== 400 && (error as { statusCode?: number }).statusCode !== 404)
+          if (
+            (error as { statusCode?: number }).statusCode !== 400 &&
+            (error as { statusCode?: number }).statusCode !== 404
+          )
             throw error;
         }
       }),
@@ -199,7 +203,8 @@ export function stripePayments(
         } catch (error) {
           const { type, code } = error as { type?: string; code?: string };
           // Refused by the bank, or confirmed before: how it stands is the answer.
-          if (type === "StripeCardError" || code === "payment_intent_unexpected_state") return read(processorId);
+          if (type === "StripeCardError" || code === "payment_intent_unexpected_state")
+            return read(processorId);
           throw error;
         }
       }),

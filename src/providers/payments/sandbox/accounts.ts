@@ -41,7 +41,9 @@ export async function retrieveAccount(store: Store, id: string): Promise<Thing> 
 /** An account takes payments when its representative is verified, and everybody else told of. */
 async function judged(store: Store, account: Thing): Promise<Thing> {
   const people = await listPersons(store, account.id);
-  const due = people.flatMap(({ id, requirements }) => requirements.currently_due.map((field: string) => `${id}.${field}`));
+  const due = people.flatMap(({ id, requirements }) =>
+    requirements.currently_due.map((field: string) => `${id}.${field}`),
+  );
   const named = people.some(({ relationship }) => relationship.representative);
   if (!named) due.unshift("representative.first_name", "representative.last_name");
   const enabled = due.length === 0;
@@ -50,7 +52,10 @@ async function judged(store: Store, account: Thing): Promise<Thing> {
     charges_enabled: enabled,
     payouts_enabled: enabled,
     details_submitted: named,
-    capabilities: { card_payments: enabled ? "active" : "inactive", transfers: enabled ? "active" : "inactive" },
+    capabilities: {
+      card_payments: enabled ? "active" : "inactive",
+      transfers: enabled ? "active" : "inactive",
+    },
     requirements: {
       ...nothingDue,
       currently_due: due,
@@ -69,7 +74,8 @@ function looked(person: Thing): Thing {
   const { dob, address, relationship } = person;
   const due: string[] = [];
   if (!dob?.year) due.push("dob.day", "dob.month", "dob.year");
-  for (const member of ["line1", "city", "postal_code"]) if (!address?.[member]) due.push(`address.${member}`);
+  for (const member of ["line1", "city", "postal_code"])
+    if (!address?.[member]) due.push(`address.${member}`);
   if (relationship.representative && !person.email) due.push("email");
   const unknown = address?.line1 === "address_no_match";
   if (unknown) due.push("verification.document");
@@ -79,7 +85,13 @@ function looked(person: Thing): Thing {
       ...nothingDue,
       currently_due: due,
       errors: unknown
-        ? [{ code: "verification_failed_address_match", requirement: "verification.document", reason: "The address could not be verified." }]
+        ? [
+            {
+              code: "verification_failed_address_match",
+              requirement: "verification.document",
+              reason: "The address could not be verified.",
+            },
+          ]
         : [],
     },
     verification: { status: due.length === 0 ? "verified" : "unverified" },
@@ -90,14 +102,26 @@ const flags = (relationship: any = {}) =>
   Object.fromEntries(
     Object.entries(relationship).map(([name, value]) => [
       name,
-      value === "true" ? true : value === "false" ? false : name === "percent_ownership" ? Number(value) : value,
+      value === "true"
+        ? true
+        : value === "false"
+          ? false
+          : name === "percent_ownership"
+            ? Number(value)
+            : value,
     ]),
   );
 
-export async function savePerson(store: Store, accountId: string, id: string | undefined, params: any): Promise<Thing> {
+export async function savePerson(
+  store: Store,
+  accountId: string,
+  id: string | undefined,
+  params: any,
+): Promise<Thing> {
   const account = await get(store, accountId);
   const before = id === undefined ? undefined : await store.find(id);
-  if (id !== undefined && (before?.object !== "person" || before.account !== accountId)) throw missing("person", id, "person");
+  if (id !== undefined && (before?.object !== "person" || before.account !== accountId))
+    throw missing("person", id, "person");
   const relationship = { ...before?.relationship, ...flags(params.relationship) };
   if (relationship.representative) {
     const others = await listPersons(store, accountId);
@@ -106,7 +130,9 @@ export async function savePerson(store: Store, accountId: string, id: string | u
   }
   const base = before ?? store.make("person", "person", { account: accountId });
   const address = { ...before?.address, ...params.address };
-  const person = await store.put(looked({ ...base, ...params, address, relationship, account: accountId } as Thing));
+  const person = await store.put(
+    looked({ ...base, ...params, address, relationship, account: accountId } as Thing),
+  );
   await store.tell(before ? "person.updated" : "person.created", person, accountId);
   await judged(store, account);
   return person;

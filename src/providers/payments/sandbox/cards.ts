@@ -97,7 +97,8 @@ export function testCard(id: string): { name: string; card: Record<string, unkno
   const given = nameOf(id);
   if (given === undefined) return undefined;
   const name = given.replace(/^visa_(?=charge)/, "");
-  const known = plain[name] ?? (behaviours[name] ? { brand: "visa", last4: lastDigits[name] ?? "4242" } : undefined);
+  const known =
+    plain[name] ?? (behaviours[name] ? { brand: "visa", last4: lastDigits[name] ?? "4242" } : undefined);
   if (!known) return undefined;
   const { brand, last4, funding = "credit" } = known as { brand: string; last4: string; funding?: string };
   return {
@@ -134,7 +135,11 @@ export async function createPaymentMethod(store: Store, params: any): Promise<Th
     );
   const token = String(params.card?.token ?? "");
   const known = token.startsWith("tok_") ? testCard(token) : undefined;
-  if (!known) throw new ApiError(400, "invalid_request_error", `No such token: '${token}'`, { code: "resource_missing", param: "card[token]" });
+  if (!known)
+    throw new ApiError(400, "invalid_request_error", `No such token: '${token}'`, {
+      code: "resource_missing",
+      param: "card[token]",
+    });
   return store.put(
     store.make("payment_method", "pm", {
       type: "card",
@@ -181,6 +186,8 @@ export async function detach(store: Store, id: string): Promise<Thing> {
   const method = await store.find(id);
   if (method?.object !== "payment_method") throw missing("PaymentMethod", id, "payment_method");
   if (method.customer === null)
-    throw invalid("The payment method you provided is not attached to a customer so detachment is impossible.");
+    throw invalid(
+      "The payment method you provided is not attached to a customer so detachment is impossible.",
+    );
   return store.put({ ...method, customer: null, is_detached: true });
 }

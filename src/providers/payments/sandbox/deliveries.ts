@@ -2,7 +2,7 @@
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { Pool } from "pg";
-import Stripe from "stripe";
+import { Stripe } from "stripe";
 import type { Logger } from "../../../log.ts";
 import { settleRefund, shown } from "./payments.ts";
 import { inTransaction, type Thing } from "./store.ts";
@@ -53,7 +53,10 @@ export function startDeliveries(
     const header = signer.generateTestHeaderString({ payload: body, secret });
     let taken = false;
     try {
-      const status = await post(url, body, { "content-type": "application/json; charset=utf-8", "stripe-signature": header });
+      const status = await post(url, body, {
+        "content-type": "application/json; charset=utf-8",
+        "stripe-signature": header,
+      });
       taken = status >= 200 && status < 300;
     } catch (error) {
       log.debug({ err: error }, "The sandbox processor could not deliver an event.");
@@ -67,6 +70,7 @@ export function startDeliveries(
   }
 
   async function round(): Promise<number> {
+    if (stopping) return 0;
     // Leased, so that several processes do not do the same at once, and what one held that died is due again.
     const { rows } = await pool.query<{ data: Thing }>(
       `update app_private.sandbox_objects o set data = o.data || jsonb_build_object('due', extract(epoch from now()) + $1::int)
@@ -88,8 +92,8 @@ export function startDeliveries(
     clearTimeout(timer);
     do {
       again = false;
-      while (!stopping && (await round()) > 0);
-    } while (again && !stopping);
+      while ((await round()) > 0);
+    } while (again);
     if (stopping) return;
     const { rows } = await pool.query<{ wait: number | null }>(
       `select min((data ->> 'due')::numeric) - extract(epoch from now()) as wait from app_private.sandbox_objects
@@ -104,7 +108,9 @@ export function startDeliveries(
     if (stopping) return;
     if (running) return void (again = true);
     running = look()
-      .catch((error: unknown) => log.debug({ err: error }, "The sandbox processor could not look after its events."))
+      .catch((error: unknown) =>
+        log.debug({ err: error }, "The sandbox processor could not look after its events."),
+      )
       .finally(() => {
         running = undefined;
         if (again) kick();

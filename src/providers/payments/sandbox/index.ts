@@ -37,11 +37,23 @@ export interface Sandbox {
   stop(): Promise<void>;
 }
 
-const list = (url: string, data: unknown[]) => ({ object: "list", url, has_more: false, data: data.map(payments.shown) });
+const list = (url: string, data: unknown[]) => ({
+  object: "list",
+  url,
+  has_more: false,
+  data: data.map(payments.shown),
+});
 
-export async function startSandbox({ connectionString, endpoint, port = 0, log }: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox({
+  connectionString,
+  endpoint,
+  port = 0,
+  log,
+}: SandboxOptions): Promise<Sandbox> {
   const pool = new Pool({ connectionString, max: 8, application_name: "plat-payments-sandbox" });
-  pool.on("error", (error) => log.warn({ err: error }, "A database connection of the sandbox processor broke."));
+  pool.on("error", (error) =>
+    log.warn({ err: error }, "A database connection of the sandbox processor broke."),
+  );
   const secretKey = `sk_test_sandbox${randomBytes(12).toString("hex")}`;
   const deliveries = startDeliveries(pool, endpoint, log);
   const on = requests({ pool, secretKey, done: deliveries.kick });
@@ -64,7 +76,9 @@ export async function startSandbox({ connectionString, endpoint, port = 0, log }
     if (method?.object !== "payment_method") throw missing("PaymentMethod", id(request));
     return method;
   });
-  route("post", "/v1/payment_methods/:id/attach", (store, { customer }, request) => attach(store, id(request), String(customer)));
+  route("post", "/v1/payment_methods/:id/attach", (store, { customer }, request) =>
+    attach(store, id(request), String(customer)),
+  );
   route("post", "/v1/payment_methods/:id/detach", (store, _params, request) => detach(store, id(request)));
 
   /** A payer's own client knows the secret of the one payment. */
@@ -72,13 +86,28 @@ export async function startSandbox({ connectionString, endpoint, port = 0, log }
     if (!request.get("authorization")?.includes("pk_test_")) return handle(store, params, request);
     const intent = await store.find(id(request));
     if (!intent || intent.client_secret !== params.client_secret)
-      throw invalid("The client_secret provided does not match any associated PaymentIntent.", "client_secret");
+      throw invalid(
+        "The client_secret provided does not match any associated PaymentIntent.",
+        "client_secret",
+      );
     return handle(store, params, request);
   };
   route("post", "/v1/payment_intents", payments.createIntent);
-  route("get", "/v1/payment_intents/:id", own((store, _params, request) => payments.retrieveIntent(store, id(request))), true);
-  route("post", "/v1/payment_intents/:id/confirm", own((store, params, request) => payments.confirmIntent(store, id(request), params, api)), true);
-  route("post", "/v1/payment_intents/:id/cancel", (store, _params, request) => payments.cancelIntent(store, id(request)));
+  route(
+    "get",
+    "/v1/payment_intents/:id",
+    own((store, _params, request) => payments.retrieveIntent(store, id(request))),
+    true,
+  );
+  route(
+    "post",
+    "/v1/payment_intents/:id/confirm",
+    own((store, params, request) => payments.confirmIntent(store, id(request), params, api)),
+    true,
+  );
+  route("post", "/v1/payment_intents/:id/cancel", (store, _params, request) =>
+    payments.cancelIntent(store, id(request)),
+  );
   route("get", "/v1/charges/:id", async (store, _params, request) => {
     const charge = await store.find(id(request));
     if (charge?.object !== "charge") throw missing("charge", id(request));
@@ -95,20 +124,29 @@ export async function startSandbox({ connectionString, endpoint, port = 0, log }
     if (refund?.object !== "refund") throw missing("refund", id(request));
     return refund;
   });
-  route("get", "/v1/disputes", async (store, { charge }) => list("/v1/disputes", await store.list("dispute", { charge })));
-  route("post", "/v1/disputes/:id", (store, params, request) => payments.updateDispute(store, id(request), params));
+  route("get", "/v1/disputes", async (store, { charge }) =>
+    list("/v1/disputes", await store.list("dispute", { charge })),
+  );
+  route("post", "/v1/disputes/:id", (store, params, request) =>
+    payments.updateDispute(store, id(request), params),
+  );
 
   route("post", "/v1/accounts", accounts.createAccount);
   route("get", "/v1/accounts/:id", (store, _params, request) => accounts.retrieveAccount(store, id(request)));
   route("get", "/v1/accounts/:id/persons", async (store, _params, request) =>
     list(`/v1/accounts/${id(request)}/persons`, await accounts.listPersons(store, id(request))),
   );
-  route("post", "/v1/accounts/:id/persons", (store, params, request) => accounts.savePerson(store, id(request), undefined, params));
+  route("post", "/v1/accounts/:id/persons", (store, params, request) =>
+    accounts.savePerson(store, id(request), undefined, params),
+  );
   route("post", "/v1/accounts/:id/persons/:person", (store, params, request) =>
     accounts.savePerson(store, id(request), id(request, "person"), params),
   );
-  route("delete", "/v1/accounts/:id/persons/:person", async (store, _params, request) =>
-    (await accounts.deletePerson(store, id(request), id(request, "person"))) as object,
+  route(
+    "delete",
+    "/v1/accounts/:id/persons/:person",
+    async (store, _params, request) =>
+      (await accounts.deletePerson(store, id(request), id(request, "person"))) as object,
   );
 
   route("get", "/v1/events", async (store, { created, types }) => {
@@ -126,7 +164,9 @@ export async function startSandbox({ connectionString, endpoint, port = 0, log }
   app.post("/sandbox/authenticate/:secret", async (request, response) => {
     const agreed = (request.body as { decision?: string }).decision === "complete";
     try {
-      const back = await inTransaction(pool, (store) => payments.authenticated(store, String(request.params["secret"]), agreed));
+      const back = await inTransaction(pool, (store) =>
+        payments.authenticated(store, String(request.params["secret"]), agreed),
+      );
       deliveries.kick();
       if (back) response.redirect(303, back);
       else response.type("html").send(donePage);

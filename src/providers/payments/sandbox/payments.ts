@@ -20,15 +20,18 @@ async function get(store: Store, kind: string, id: string): Promise<Thing> {
 
 const whole = (value: unknown, param: string): number => {
   const number = Number(value);
-  if (!/^\d+$/.test(String(value)) || number < 1) throw invalid(`Invalid integer: ${String(value)}`, param, "parameter_invalid_integer");
-  if (number > 99_999_999) throw invalid("Amount must be no more than 999,999.99.", param, "amount_too_large");
+  if (!/^\d+$/.test(String(value)) || number < 1)
+    throw invalid(`Invalid integer: ${String(value)}`, param, "parameter_invalid_integer");
+  if (number > 99_999_999)
+    throw invalid("Amount must be no more than 999,999.99.", param, "amount_too_large");
   return number;
 };
 
 export async function createIntent(store: Store, params: any): Promise<Reply> {
   const { currency, customer, payment_method, description, metadata, transfer_data, on_behalf_of } = params;
   const amount = whole(params.amount, "amount");
-  if (!/^[a-z]{3}$/.test(String(currency))) throw invalid("Missing required param: currency.", "currency", "parameter_missing");
+  if (!/^[a-z]{3}$/.test(String(currency)))
+    throw invalid("Missing required param: currency.", "currency", "parameter_missing");
   if (customer) await get(store, "customer", customer);
   if (transfer_data?.destination) {
     const account = await get(store, "account", transfer_data.destination);
@@ -85,7 +88,10 @@ export async function confirmIntent(store: Store, id: string, params: any, addre
     );
   const method = await paymentMethod(store, given);
   if (method.is_detached)
-    throw invalid("The provided PaymentMethod was detached from a Customer and may not be used again.", "payment_method");
+    throw invalid(
+      "The provided PaymentMethod was detached from a Customer and may not be used again.",
+      "payment_method",
+    );
   if (method.customer && method.customer !== intent.customer)
     throw invalid("The provided PaymentMethod does not belong to the customer.", "payment_method");
   intent = { ...intent, payment_method: method.id, last_payment_error: null, next_action: null };
@@ -130,12 +136,20 @@ async function charge(store: Store, intent: Thing, method: Thing): Promise<Reply
     status: decline ? "failed" : "succeeded",
     failure_code: decline?.code ?? null,
     failure_message: decline?.message ?? null,
-    outcome: { network_status: decline ? "declined_by_network" : "approved_by_network", reason: decline?.decline_code ?? null },
+    outcome: {
+      network_status: decline ? "declined_by_network" : "approved_by_network",
+      reason: decline?.decline_code ?? null,
+    },
     receipt_url: null as string | null,
     balance_transaction: null as Thing | null,
   });
   if (!decline)
-    made.balance_transaction = store.make("balance_transaction", "txn", { amount, currency, fee, net: amount - fee });
+    made.balance_transaction = store.make("balance_transaction", "txn", {
+      amount,
+      currency,
+      fee,
+      net: amount - fee,
+    });
   await store.put(made);
   const error = decline && {
     type: "card_error",
@@ -179,8 +193,7 @@ async function openDispute(store: Store, of: Thing): Promise<void> {
 export async function updateDispute(store: Store, id: string, params: any): Promise<Reply> {
   const dispute = await get(store, "dispute", id);
   const text = params.evidence?.uncategorized_text;
-  const status =
-    text === "winning_evidence" ? "won" : text === "losing_evidence" ? "lost" : dispute.status;
+  const status = text === "winning_evidence" ? "won" : text === "losing_evidence" ? "lost" : dispute.status;
   const after = await store.put({ ...dispute, status });
   await store.tell(status === dispute.status ? "charge.dispute.updated" : "charge.dispute.closed", after);
   return ok(after);
@@ -231,14 +244,27 @@ export async function createRefund(store: Store, params: any): Promise<Reply> {
   // The charge is locked from here: refunds at once take turns.
   const of = params.charge
     ? await get(store, "charge", params.charge)
-    : await get(store, "charge", (await get(store, "payment_intent", String(params.payment_intent))).latest_charge ?? "");
+    : await get(
+        store,
+        "charge",
+        (await get(store, "payment_intent", String(params.payment_intent))).latest_charge ?? "",
+      );
   if (of.status !== "succeeded") throw invalid(`Charge ${of.id} is not paid and cannot be refunded.`);
-  if (of.disputed) throw invalid(`Charge ${of.id} has been charged back; cannot issue a refund.`, undefined, "charge_disputed");
-  if (of.refunded) throw invalid(`Charge ${of.id} has already been refunded.`, undefined, "charge_already_refunded");
+  if (of.disputed)
+    throw invalid(
+      `Charge ${of.id} has been charged back; cannot issue a refund.`,
+      undefined,
+      "charge_disputed",
+    );
+  if (of.refunded)
+    throw invalid(`Charge ${of.id} has already been refunded.`, undefined, "charge_already_refunded");
   const rest = of.amount - of.amount_refunded;
   const amount = params.amount === undefined ? rest : whole(params.amount, "amount");
   if (amount > rest)
-    throw invalid(`Refund amount (${amount}) is greater than unrefunded amount on charge (${rest})`, "amount");
+    throw invalid(
+      `Refund amount (${amount}) is greater than unrefunded amount on charge (${rest})`,
+      "amount",
+    );
   const method = await store.find(of.payment_method);
   const how = method && behaviourOf(method).refund;
   const refund = await store.put(
@@ -266,7 +292,10 @@ export async function settleRefund(store: Store, id: string): Promise<void> {
   if (due === undefined) return;
   const { charge: chargeId, amount } = refund as Thing;
   if (refund["status"] === "pending") {
-    await store.tell("refund.updated", await store.put({ ...(refund as unknown as Thing), status: "succeeded" }));
+    await store.tell(
+      "refund.updated",
+      await store.put({ ...(refund as unknown as Thing), status: "succeeded" }),
+    );
     return;
   }
   const of = await get(store, "charge", chargeId);
@@ -285,7 +314,10 @@ export async function settleRefund(store: Store, id: string): Promise<void> {
 export async function expanded(store: Store, body: any, expand: unknown): Promise<unknown> {
   const paths = Array.isArray(expand) ? expand : [];
   let result = body;
-  if (paths.some((path) => String(path).startsWith("latest_charge")) && typeof body?.latest_charge === "string")
+  if (
+    paths.some((path) => String(path).startsWith("latest_charge")) &&
+    typeof body?.latest_charge === "string"
+  )
     result = { ...body, latest_charge: shown((await store.find(body.latest_charge))!) };
   return shown(result);
 }

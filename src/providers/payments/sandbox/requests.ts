@@ -20,7 +20,11 @@ function refuse(response: Response, error: ApiError): void {
 function mustBe(request: Request, secretKey: string, clients: boolean): void {
   const key = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
   if (!key)
-    throw new ApiError(401, "invalid_request_error", "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth.");
+    throw new ApiError(
+      401,
+      "invalid_request_error",
+      "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth.",
+    );
   if (key === secretKey || (clients && key.startsWith("pk_test_"))) return;
   throw new ApiError(401, "invalid_request_error", `Invalid API Key provided: ${key.slice(0, 8)}***`);
 }
@@ -68,7 +72,12 @@ async function answer(
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([request.method, request.path, params]))
     .digest("hex");
-  const { rows } = await pool.query<{ mine: boolean; fingerprint: string; status: number | null; body: unknown }>(
+  const { rows } = await pool.query<{
+    mine: boolean;
+    fingerprint: string;
+    status: number | null;
+    body: unknown;
+  }>(
     `insert into app_private.sandbox_requests as r (key, fingerprint) values ($1, $2)
      on conflict (key) do update set inserted_at = case when r.status is null and r.inserted_at < now() - $3::interval then now() else r.inserted_at end
      returning r.inserted_at = now() as mine, r.fingerprint, r.status, r.body`,
@@ -83,9 +92,14 @@ async function answer(
     );
   if (known.status !== null) return { status: known.status, body: known.body, replayed: true };
   if (!known.mine)
-    throw new ApiError(409, "idempotency_error", "There is currently another in-progress request using this Idempotent Key.", {
-      code: "idempotency_key_in_use",
-    });
+    throw new ApiError(
+      409,
+      "idempotency_error",
+      "There is currently another in-progress request using this Idempotent Key.",
+      {
+        code: "idempotency_key_in_use",
+      },
+    );
   try {
     return await work(key);
   } catch (error) {
