@@ -1,5 +1,5 @@
 --! Previous: sha1:015bda5bfacb126430718a75f24b1c7caae1e89b
---! Hash: sha1:78d8ce7bd4df8f02b125006a454a5e2c9b49f072
+--! Hash: sha1:117cf3ad0d7a9e548492e51189e96dbd63d1442e
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to
@@ -247,12 +247,13 @@ declare
   result app_public.organization_payments_representatives;
 begin
   perform app_hidden.require_viewer();
-  delete from app_public.organization_payments_representatives r
-    where r.id = remove_organization_payments_representative.id and r.organization_id = any (array(select app_hidden.viewer_organizations('org.billing')))
-    returning r.* into result;
+  select r.* into result from app_public.organization_payments_representatives r
+    where r.id = remove_organization_payments_representative.id and r.organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) for update;
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such representative.', '{"field": "id"}');
   end if;
+  perform app_hidden.require_organization(result.organization_id, 'org.billing');
+  delete from app_public.organization_payments_representatives r where r.id = result.id;
   if result.processor_person_id is not null then
     perform app_private.add_job('representative__removed', jsonb_build_object('accountId', (select a.processor_id from app_private.payments_accounts a where a.organization_id = result.organization_id),
       'personId', result.processor_person_id));

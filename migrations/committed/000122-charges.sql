@@ -1,5 +1,5 @@
---! Previous: sha1:78d8ce7bd4df8f02b125006a454a5e2c9b49f072
---! Hash: sha1:6cf56af0a22ac4f93ddabb226f88c78e8d82465e
+--! Previous: sha1:117cf3ad0d7a9e548492e51189e96dbd63d1442e
+--! Hash: sha1:562d35ceb7355350e93ff932f974a7198da5c15f
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:
@@ -326,7 +326,8 @@ begin
     is_own := coalesce(deposit.buyer_id = any (array(select app_hidden.viewer_purchases())), false)
       or coalesce(deposit.lead_id = any (array(select app_hidden.viewer_purchase_leads())), false)
       or coalesce(deposit.reservation_id = any (array(select app_hidden.viewer_purchase_reservations())), false);
-    if deposit.id is null or not (is_own or app_hidden.project_can(deposit.project_id, deposit.organization_id, 'sale.read')) then
+    if deposit.id is null or not (is_own or app_hidden.deal_can(deposit.organization_id, deposit.project_id, coalesce(
+        (select b.assignee_id from app_public.buyers b where b.id = deposit.buyer_id), (select l.assignee_id from app_public.leads l where l.id = deposit.lead_id)), 'sale.read')) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such deposit.', '{"field": "depositId"}');
     end if;
     intent.project_id := deposit.project_id;

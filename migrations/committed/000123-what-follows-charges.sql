@@ -1,5 +1,5 @@
---! Previous: sha1:6cf56af0a22ac4f93ddabb226f88c78e8d82465e
---! Hash: sha1:26d48cac3709ed1b752f0b616287c6643a417bc5
+--! Previous: sha1:562d35ceb7355350e93ff932f974a7198da5c15f
+--! Hash: sha1:fc2af878b3ac7a00e12049cd21d5d88384fe9f2e
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:26d48cac3709ed1b752f0b616287c6643a417bc5
---! Hash: sha1:640db9e03318439e1352eb33e7416cd6abc7f08a
+--! Previous: sha1:fc2af878b3ac7a00e12049cd21d5d88384fe9f2e
+--! Hash: sha1:706790ab5e31f210e813b1240085b9f6a55c4f3b
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

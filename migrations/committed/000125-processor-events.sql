@@ -1,5 +1,5 @@
---! Previous: sha1:640db9e03318439e1352eb33e7416cd6abc7f08a
---! Hash: sha1:8c97935a0cc62fef9be70de1f0ef92c43ae53dfc
+--! Previous: sha1:706790ab5e31f210e813b1240085b9f6a55c4f3b
+--! Hash: sha1:468a241b256bc7edf3d5539ed3eeaae18e6f2f54
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so
