@@ -1,5 +1,5 @@
 --! Previous: sha1:fc2af878b3ac7a00e12049cd21d5d88384fe9f2e
---! Hash: sha1:706790ab5e31f210e813b1240085b9f6a55c4f3b
+--! Hash: sha1:4ea736078a0d4e420587e690ea6f0d8f33e49bf6
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of
@@ -22,10 +22,10 @@ comment on table app_private.sandbox_objects is 'The objects of the sandbox proc
 create table app_private.sandbox_requests (
   key text primary key,
   fingerprint text not null,
-  status int,
-  body jsonb,
+  status int not null,
+  body jsonb not null,
   inserted_at timestamptz not null default now()
 );
 create index sandbox_requests_inserted_at on app_private.sandbox_requests (inserted_at);
 alter table app_private.sandbox_requests enable row level security;
-comment on table app_private.sandbox_requests is 'What the sandbox processor answered under idempotency keys; without a status the request is still running.';
+comment on table app_private.sandbox_requests is 'What the sandbox processor answered under idempotency keys.';

@@ -1,5 +1,5 @@
---! Previous: sha1:706790ab5e31f210e813b1240085b9f6a55c4f3b
---! Hash: sha1:468a241b256bc7edf3d5539ed3eeaae18e6f2f54
+--! Previous: sha1:4ea736078a0d4e420587e690ea6f0d8f33e49bf6
+--! Hash: sha1:fc2caaaab79cf91da42d9f154b6c5784d2e176b5
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

@@ -16,6 +16,7 @@ const task: Task = async (_payload, helpers) => {
   const { rows } = await query<{ facts: any }>("select app_private.payments_to_reconcile($1) as facts", [
     most,
   ]);
+  let failures = 0;
   for (const { facts } of rows) {
     if (abortSignal?.aborted) return;
     const { kind, abandon } = facts;
@@ -27,8 +28,8 @@ const task: Task = async (_payload, helpers) => {
       else await moves.look(facts);
     } catch (error) {
       logger.warn(`The payment processor could not be asked about a ${kind}: ${(error as Error).message}`);
-      // Nobody there: the others would wait for nothing, and this one keeps its turn.
-      if (error instanceof ProcessorFailure) return;
+      // Nobody there: the others would wait for nothing.
+      if (error instanceof ProcessorFailure && (failures += 1) === 3) return;
     }
     await query("select app_private.note_looked_at($1, $2)", [kind, facts.id ?? facts.organizationId]);
   }

@@ -16,6 +16,8 @@ import { passTime } from "../harness/clock.ts";
 import { outcome, readMatrix } from "../harness/matrix.ts";
 import { representative, startPayments, type Payments } from "../harness/payments.ts";
 import { createIn, type Create } from "../harness/records.ts";
+import { startService, temporaryFolder } from "../harness/service.ts";
+import { sendRaw } from "../harness/upload.ts";
 
 let world: Payments;
 let create: Create;
@@ -699,15 +701,7 @@ describe("refunds", () => {
     });
     // The bank takes its time.
     await world.owner.query(
-      "update app_private.sandbox_objects set data = data || '{\"due\": 0}' where kind = 'refund' and data ? 'due'",
-    );
-    world.sandbox.kick();
-    while (
-      (
-        await world.owner.query(
-          "select from app_private.sandbox_objects where kind = 'refund' and data ? 'due'",
-        )
-      ).rowCount
+      `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'refund' and data ? 'due'`,
     );
     await world.settle();
     expect(await chargeOf(id)).toMatchObject({
@@ -830,6 +824,75 @@ describe("whatever dies in between", () => {
     });
     expect((await taken()).refunded - before.refunded).toBe(2500);
   });
+});
+
+test("the service is killed while payments and refunds are under way: each is made once or not at all, and known", async () => {
+  await using folder = await temporaryFolder();
+  const service = await startService({
+    env: {
+      DATABASE_URL: world.database.ownerUrl,
+      DATA_DIR: folder.path,
+      JWT_KEYS: "test:a secret of the tests with at least 32 characters",
+      DEMO: "0",
+    },
+  });
+  const paid = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const { charge } = await run(world.bea, "createPaymentIntent", {
+        depositId: await deposit("20.00"),
+        amount: "20.00",
+        cardId: card,
+      });
+      return charge.id as string;
+    }),
+  );
+  const open = await Promise.all(Array.from({ length: 16 }, () => deposit("10.00")));
+  const before = await taken();
+  const send = (person: Person, field: string, input: object) =>
+    sendRaw({ url: `${service.baseUrl}/graphql` }, person, {
+      body: Buffer.from(JSON.stringify({ query: document(field), variables: { input } })),
+      type: "application/json",
+    }).catch(() => undefined);
+  const sent = Promise.all([
+    ...open.map((depositId) =>
+      send(world.bea, "createPaymentIntent", { depositId, amount: "10.00", cardId: card }),
+    ),
+    ...paid.map((chargeId) => send(world.owen, "refundProcessorCharge", { chargeId, amount: "5.00" })),
+  ]);
+  for (
+    let now = before;
+    now.charged < before.charged + 3000 || now.refunded < before.refunded + 500;
+    now = await taken()
+  );
+  await service.stop("SIGKILL");
+  await sent;
+  await passTime(world.owner, "10 minutes");
+  await world.settle();
+  await passTime(world.owner, "10 minutes");
+  await world.reconcile();
+  await world.reconcile();
+
+  const { rows } = await world.owner.query<{ status: string; amount: number; deposits: number }>(
+    `select status::text, sum(amount * 100)::int as amount, count(distinct deposit_id)::int as deposits
+     from app_public.processor_charges where deposit_id = any ($1) group by status order by status`,
+    [open],
+  );
+  const after = await taken();
+  expect(rows.map(({ status }) => status)).toEqual(expect.arrayContaining(["SUCCEEDED"]));
+  expect(rows.filter(({ status }) => !["SUCCEEDED", "CANCELLED"].includes(status))).toEqual([]);
+  const succeeded = rows.find(({ status }) => status === "SUCCEEDED")!;
+  expect(after.charged - before.charged).toBe(succeeded.amount);
+  expect(succeeded.amount).toBe(succeeded.deposits * 1000);
+  const { rows: refunds } = await world.owner.query<{ status: string; amount: number; charges: number }>(
+    `select status::text, sum(amount * 100)::int as amount, count(distinct charge_id)::int as charges
+     from app_public.processor_refunds where charge_id = any ($1) group by status`,
+    [paid],
+  );
+  // One that was begun is made, one that was not asked for is not.
+  expect(refunds).toEqual([
+    { status: "SUCCEEDED", amount: refunds[0]!.charges * 500, charges: refunds[0]!.charges },
+  ]);
+  expect(after.refunded - before.refunded).toBe(refunds[0]!.amount);
 });
 
 describe("inbound webhooks", () => {

@@ -1,4 +1,5 @@
 /** The `stripe` package, set up for the real processor or for whatever speaks like it, and what its errors mean to us. */
+import { setTimeout as pause } from "node:timers/promises";
 import { Stripe } from "stripe";
 import { ProcessorFailure, ProcessorRefusal } from "./processor.ts";
 
@@ -25,12 +26,20 @@ export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptio
   });
 }
 
+/** How often it is asked again what somebody else asks at the same moment. */
+const mostTries = 10;
+
 /** Does the work, with its errors made ours. Those of the package can hold what was sent, so only their message is taken along. */
 export async function asked<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw translated(error);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      // Somebody else asks the same at this moment, and their answer is ours too.
+      const isAsked = (error as { code?: string } | null)?.code === "idempotency_key_in_use";
+      if (!isAsked || tries === mostTries) throw translated(error);
+      await pause(100 + Math.random() * 200 * tries);
+    }
   }
 }
 

@@ -40,7 +40,7 @@ export function startDeliveries(
   pool: Pool,
   first: Endpoint | undefined,
   log: Pick<Logger, "debug">,
-): { kick(): void; deliverTo(endpoint: Endpoint): void; stop(): Promise<void> } {
+): { kick(): Promise<void>; deliverTo(endpoint: Endpoint): void; stop(): Promise<void> } {
   const signer = new Stripe("sk_test_sandbox").webhooks;
   let endpoint = first;
   let running: Promise<void> | undefined;
@@ -101,27 +101,32 @@ export function startDeliveries(
       [endpoint !== undefined],
     );
     const wait = rows[0]!.wait;
-    if (wait !== null) timer = setTimeout(kick, Math.min(60_000, Math.max(50, Number(wait) * 1000)));
+    if (wait !== null)
+      timer = setTimeout(() => void kick(), Math.min(60_000, Math.max(50, Number(wait) * 1000)));
   }
 
-  function kick(): void {
-    if (stopping) return;
-    if (running) return void (again = true);
+  function kick(): Promise<void> {
+    if (stopping) return Promise.resolve();
+    if (running) {
+      again = true;
+      return running;
+    }
     running = look()
       .catch((error: unknown) =>
         log.debug({ err: error }, "The sandbox processor could not look after its events."),
       )
       .finally(() => {
         running = undefined;
-        if (again) kick();
+        if (again) return kick();
       });
+    return running;
   }
 
   return {
     kick,
     deliverTo(next) {
       endpoint = next;
-      kick();
+      void kick();
     },
     async stop() {
       stopping = true;

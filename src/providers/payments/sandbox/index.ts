@@ -30,8 +30,8 @@ export interface Sandbox {
   /** Its address, without a trailing slash. */
   api: string;
   secretKey: string;
-  /** Looks whether something is to be delivered. */
-  kick(): void;
+  /** Delivers what is due. */
+  kick(): Promise<void>;
   /** From now on its events go there. */
   deliverTo(endpoint: Endpoint): void;
   stop(): Promise<void>;
@@ -56,7 +56,7 @@ export async function startSandbox({
   );
   const secretKey = `sk_test_sandbox${randomBytes(12).toString("hex")}`;
   const deliveries = startDeliveries(pool, endpoint, log);
-  const on = requests({ pool, secretKey, done: deliveries.kick });
+  const on = requests({ pool, secretKey, done: () => void deliveries.kick() });
   const app = express();
   app.disable("x-powered-by");
   app.use(express.urlencoded({ extended: true, limit: "256kb", parameterLimit: 500 }));
@@ -167,7 +167,7 @@ export async function startSandbox({
       const back = await inTransaction(pool, (store) =>
         payments.authenticated(store, String(request.params["secret"]), agreed),
       );
-      deliveries.kick();
+      void deliveries.kick();
       if (back) response.redirect(303, back);
       else response.type("html").send(donePage);
     } catch {
@@ -192,7 +192,7 @@ export async function startSandbox({
     throw error;
   });
   api = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  deliveries.kick();
+  void deliveries.kick();
   return {
     api,
     secretKey,

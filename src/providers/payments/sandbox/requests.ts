@@ -10,9 +10,6 @@ export type Handler = (store: Store, params: any, request: Request) => Promise<R
 
 const isReply = (value: object): value is Reply => "status" in value && "body" in value;
 
-/** A request that died with its process keeps its key for so long. */
-const takenOverAfter = "60 seconds";
-
 function refuse(response: Response, error: ApiError): void {
   response.status(error.status).json({ error: error.body });
 }
@@ -54,57 +51,46 @@ async function answer(
 ): Promise<{ status: number; body: unknown; replayed?: boolean }> {
   const params: any = { ...(request.query as object), ...(request.body as object) };
   const key = request.method === "POST" ? request.get("idempotency-key") : undefined;
-  const work = (save?: string) =>
-    inTransaction(pool, async (store, client) => {
-      const result = await handle(store, params, request);
-      const { status, body } = isReply(result) ? result : { status: 200, body: result };
-      const seen = status === 200 ? await expanded(store, body, params.expand) : shown(body);
-      if (save)
-        await client.query("update app_private.sandbox_requests set status = $2, body = $3 where key = $1", [
-          save,
-          status,
-          JSON.stringify(seen),
-        ]);
-      return { status, body: seen };
-    });
-  if (key === undefined) return work();
+  const carryOut = async (store: Store) => {
+    const result = await handle(store, params, request);
+    const { status, body } = isReply(result) ? result : { status: 200, body: result };
+    return { status, body: status === 200 ? await expanded(store, body, params.expand) : shown(body) };
+  };
+  if (key === undefined) return inTransaction(pool, carryOut);
 
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([request.method, request.path, params]))
     .digest("hex");
-  const { rows } = await pool.query<{
-    mine: boolean;
-    fingerprint: string;
-    status: number | null;
-    body: unknown;
-  }>(
-    `insert into app_private.sandbox_requests as r (key, fingerprint) values ($1, $2)
-     on conflict (key) do update set inserted_at = case when r.status is null and r.inserted_at < now() - $3::interval then now() else r.inserted_at end
-     returning r.inserted_at = now() as mine, r.fingerprint, r.status, r.body`,
-    [key, fingerprint, takenOverAfter],
-  );
-  const known = rows[0]!;
-  if (known.fingerprint !== fingerprint)
-    throw new ApiError(
-      400,
-      "idempotency_error",
-      `Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '${key}' if you meant to execute a different request.`,
+  // What happens and what is answered are one transaction; the lock is gone with it, also when the process dies.
+  return inTransaction(pool, async (store, client) => {
+    const { rows: locks } = await client.query<{ mine: boolean }>(
+      "select pg_try_advisory_xact_lock(hashtextextended('sandbox ' || $1, 0)) as mine",
+      [key],
     );
-  if (known.status !== null) return { status: known.status, body: known.body, replayed: true };
-  if (!known.mine)
-    throw new ApiError(
-      409,
-      "idempotency_error",
-      "There is currently another in-progress request using this Idempotent Key.",
-      {
-        code: "idempotency_key_in_use",
-      },
+    if (!locks[0]!.mine)
+      throw new ApiError(
+        409,
+        "idempotency_error",
+        "There is currently another in-progress request using this Idempotent Key.",
+        { code: "idempotency_key_in_use" },
+      );
+    const { rows } = await client.query<{ fingerprint: string; status: number; body: unknown }>(
+      "select fingerprint, status, body from app_private.sandbox_requests where key = $1",
+      [key],
     );
-  try {
-    return await work(key);
-  } catch (error) {
-    // What was refused before anything happened is not kept.
-    await pool.query("delete from app_private.sandbox_requests where key = $1", [key]);
-    throw error;
-  }
+    const known = rows[0];
+    if (known && known.fingerprint !== fingerprint)
+      throw new ApiError(
+        400,
+        "idempotency_error",
+        `Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '${key}' if you meant to execute a different request.`,
+      );
+    if (known) return { status: known.status, body: known.body, replayed: true };
+    const { status, body } = await carryOut(store);
+    await client.query(
+      "insert into app_private.sandbox_requests (key, fingerprint, status, body) values ($1, $2, $3, $4)",
+      [key, fingerprint, status, JSON.stringify(body)],
+    );
+    return { status, body };
+  });
 }
