@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:015bda5bfacb126430718a75f24b1c7caae1e89b
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:015bda5bfacb126430718a75f24b1c7caae1e89b
---! Hash: sha1:117cf3ad0d7a9e548492e51189e96dbd63d1442e
+--! Previous: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
+--! Hash: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

@@ -1,5 +1,5 @@
---! Previous: sha1:117cf3ad0d7a9e548492e51189e96dbd63d1442e
---! Hash: sha1:562d35ceb7355350e93ff932f974a7198da5c15f
+--! Previous: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
+--! Hash: sha1:545f2f0260faf92377638873464424944fa2d985
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:562d35ceb7355350e93ff932f974a7198da5c15f
---! Hash: sha1:fc2af878b3ac7a00e12049cd21d5d88384fe9f2e
+--! Previous: sha1:545f2f0260faf92377638873464424944fa2d985
+--! Hash: sha1:c7bd7b9473cf01c6a6e12addf1bfba2975fb28d4
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:fc2af878b3ac7a00e12049cd21d5d88384fe9f2e
---! Hash: sha1:4ea736078a0d4e420587e690ea6f0d8f33e49bf6
+--! Previous: sha1:c7bd7b9473cf01c6a6e12addf1bfba2975fb28d4
+--! Hash: sha1:0c422edc9d2bfa4c08adf38ad7865edd121d5dee
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

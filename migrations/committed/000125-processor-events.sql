@@ -1,5 +1,5 @@
---! Previous: sha1:4ea736078a0d4e420587e690ea6f0d8f33e49bf6
---! Hash: sha1:fc2caaaab79cf91da42d9f154b6c5784d2e176b5
+--! Previous: sha1:0c422edc9d2bfa4c08adf38ad7865edd121d5dee
+--! Hash: sha1:4e826b8547b583ad693e76ba598cbb9f7593e114
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

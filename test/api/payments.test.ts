@@ -10,7 +10,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Stripe } from "stripe";
 import { hasCardNumber } from "../../src/payments/cardNumbers.ts";
-import { ProcessorFailure } from "../../src/providers/payments/index.ts";
 import type { Answer, Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { outcome, readMatrix } from "../harness/matrix.ts";
@@ -789,7 +788,7 @@ describe("whatever dies in between", () => {
     async (method) => {
       const { id, input } = await begin(`again-${method}`);
       const before = await taken();
-      world.failNext(method, "after", new ProcessorFailure("No answer.", true, undefined));
+      world.failNext(method, "after", "is mute");
       expect(await refused(world.bea, "createPaymentIntent", input)).toMatchObject({
         code: "PROVIDER_ERROR",
         provider: "stripe",

@@ -1,9 +1,8 @@
 /** A portfolio whose organization takes payments, at a sandbox processor that the real client talks to over HTTP. */
 import { randomBytes } from "node:crypto";
 import pino from "pino";
-import { type PaymentProcessor } from "../../src/providers/payments/index.ts";
+import type { PaymentProcessor } from "../../src/providers/payments/index.ts";
 import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
-import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
 import type { Person } from "./api.ts";
 import { createTestDatabase } from "./database.ts";
@@ -14,8 +13,11 @@ export interface Payments extends Portfolio {
   sandbox: Sandbox;
   processor: PaymentProcessor;
   webhookSecret: string;
-  /** Lets the next call of a method fail, before it reaches the processor or after it was carried out there. */
-  failNext(method: keyof PaymentProcessor, when: "before" | "after", error?: Error): void;
+  /**
+   * Lets the next call of a method fail, before it reaches the processor or after it was carried out there: as if the process
+   * died at this moment, or the processor did not answer.
+   */
+  failNext(method: keyof PaymentProcessor, when: "before" | "after", how?: "dies" | "is mute"): void;
   /** How often each method of the processor was called. */
   calls: Map<string, number>;
   /** What the processor told is taken and worked on. */
@@ -39,41 +41,49 @@ export const representative = {
   address: { thoroughfare: "1 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
 };
 
-/** A process that dies at this moment would leave the same behind. */
-export class Crash extends Error {}
-
 export async function startPayments(): Promise<Payments> {
   const database = await createTestDatabase();
   const log = pino({ level: "silent" });
   const sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
   const webhookSecret = `whsec_${randomBytes(16).toString("hex")}`;
-  // Configured as for the real one, but for the address.
-  const real = createStripeProcessor({
-    secretKey: sandbox.secretKey,
-    api: sandbox.api,
-    webhookSecret,
-    returnUrl: "https://plat.example/paid",
-    serviceUrl: "https://plat.example",
-  });
-  const failures = new Map<string, { when: "before" | "after"; error: Error }>();
+  type Host = typeof import("./host.ts");
+  const failures = new Map<string, { when: "before" | "after"; how: "dies" | "is mute" }>();
   const calls = new Map<string, number>();
-  const processor = new Proxy(real, {
-    get(target, name: string) {
-      const member = (target as any)[name];
-      if (typeof member !== "function") return member;
-      return (...values: unknown[]) => {
+  const processorOf = ({ createStripeProcessor, ProcessorFailure }: Host): PaymentProcessor => {
+    // Configured as for the real one, but for the address.
+    const real = createStripeProcessor({
+      secretKey: sandbox.secretKey,
+      api: sandbox.api,
+      webhookSecret,
+      returnUrl: "https://plat.example/paid",
+      serviceUrl: "https://plat.example",
+    });
+    const wrap =
+      (name: string, method: (...values: unknown[]) => unknown) =>
+      (...values: unknown[]) => {
         calls.set(name, (calls.get(name) ?? 0) + 1);
         const failure = failures.get(name);
-        if (!failure) return member(...values);
+        if (!failure) return method(...values);
         failures.delete(name);
         return (async () => {
-          if (failure.when === "after") await member(...values);
-          throw failure.error;
+          if (failure.when === "after") await method(...values);
+          throw failure.how === "dies"
+            ? new Error("The process died.")
+            : new ProcessorFailure("No answer.", true, undefined);
         })();
       };
-    },
-  });
-  const world = await startPortfolio(database, { payments: processor });
+    return Object.fromEntries(
+      Object.entries(real).map(([name, member]) => [
+        name,
+        typeof member === "function" ? wrap(name, member as () => unknown) : member,
+      ]),
+    ) as unknown as PaymentProcessor;
+  };
+  const here = await import("./host.ts");
+  // The API runs in a realm of its own, and so does what it calls; jobs run here.
+  const forApi = processorOf(await (globalThis.platHost?.() ?? here));
+  const processor = processorOf(here);
+  const world = await startPortfolio(database, { payments: forApi });
   sandbox.deliverTo({ url: new URL("/webhooks/payments", world.url).href, secret: webhookSecret });
   const outbox = await createOutbox();
   const work = async () => {
@@ -99,8 +109,7 @@ export async function startPayments(): Promise<Payments> {
     bea,
     ben,
     purchase: purchase!,
-    failNext: (method, when, error = new Crash("The process died.")) =>
-      void failures.set(method, { when, error }),
+    failNext: (method, when, how = "dies") => void failures.set(method, { when, how }),
     async settle() {
       // Time that deliveries would wait for has passed.
       await world.owner.query(
