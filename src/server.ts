@@ -6,6 +6,7 @@ import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoPayments } from "./demo/payments.ts";
 import { startGraphql } from "./graphql.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createApp } from "./http/app.ts";
@@ -67,6 +68,7 @@ async function main(): Promise<void> {
       log,
     });
     shutdown.add("payments", payments.close);
+    if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
