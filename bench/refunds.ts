@@ -8,7 +8,7 @@
 import { performance } from "node:perf_hooks";
 import { representative, startPayments, type Payments } from "../test/harness/payments.ts";
 import { createIn } from "../test/harness/records.ts";
-import { percentile } from "./data/cluster.ts";
+import { percentile, withDatabase } from "./data/cluster.ts";
 
 const refunds = 100;
 const rounds = 3;
@@ -61,34 +61,35 @@ async function refundAll(world: Payments, ids: string[]) {
   };
 }
 
-export default async function bench(): Promise<void> {
-  const world = await startPayments();
-  try {
-    await world.owen.get(
-      `mutation ($input: CreateOrganizationPaymentsRepresentativeInput!) { createOrganizationPaymentsRepresentative(input: $input) { id } }`,
-      { input: { organizationId: world.harbour.id, ...representative } },
-    );
-    const { createProcessorCard: card } = await world.bea.get(
-      `mutation { createProcessorCard(input: { token: "tok_visa" }) { id } }`,
-    );
-    // Each round anew and in turns, so that what else the machine does meets both.
-    for (let round = 0; round < rounds; round += 1)
-      for (const [title, amount] of [
-        ["one charge of 50.00", 1],
-        ["100 charges", refunds],
-      ] as const) {
-        const ids = await charges(world, card.id, amount);
-        const { seconds, took, refunded, refused } = await refundAll(world, ids);
-        const { rows } = await world.owner.query(
-          `select bool_or(amount_refunded + amount_refunding > amount) as above, sum(amount_refunded)::text as sum from app_public.processor_charges where id = any ($1)`,
-          [ids],
-        );
-        console.log(
-          `${refunds} refunds of 1.00 of ${title.padEnd(20)} ${(refunds / seconds).toFixed(0).padStart(5)} /s, median ${percentile(took, 0.5).toFixed(0)} ms; ` +
-            `${refunded} made, ${refused} refused, ${rows[0].sum} given back${rows[0].above ? " — ABOVE THE CHARGE" : ""}`,
-        );
-      }
-  } finally {
-    await world.stop();
-  }
-}
+export default (): Promise<void> =>
+  withDatabase(async (database) => {
+    const world = await startPayments(database);
+    try {
+      await world.owen.get(
+        `mutation ($input: CreateOrganizationPaymentsRepresentativeInput!) { createOrganizationPaymentsRepresentative(input: $input) { id } }`,
+        { input: { organizationId: world.harbour.id, ...representative } },
+      );
+      const { createProcessorCard: card } = await world.bea.get(
+        `mutation { createProcessorCard(input: { token: "tok_visa" }) { id } }`,
+      );
+      // Each round anew and in turns, so that what else the machine does meets both.
+      for (let round = 0; round < rounds; round += 1)
+        for (const [title, amount] of [
+          ["one charge of 50.00", 1],
+          ["100 charges", refunds],
+        ] as const) {
+          const ids = await charges(world, card.id, amount);
+          const { seconds, took, refunded, refused } = await refundAll(world, ids);
+          const { rows } = await world.owner.query(
+            `select bool_or(amount_refunded + amount_refunding > amount) as above, sum(amount_refunded)::text as sum from app_public.processor_charges where id = any ($1)`,
+            [ids],
+          );
+          console.log(
+            `${refunds} refunds of 1.00 of ${title.padEnd(20)} ${(refunds / seconds).toFixed(0).padStart(5)} /s, median ${percentile(took, 0.5).toFixed(0)} ms; ` +
+              `${refunded} made, ${refused} refused, ${rows[0].sum} given back${rows[0].above ? " — ABOVE THE CHARGE" : ""}`,
+          );
+        }
+    } finally {
+      await world.stop();
+    }
+  });

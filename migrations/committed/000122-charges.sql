@@ -1,5 +1,5 @@
 --! Previous: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
---! Hash: sha1:545f2f0260faf92377638873464424944fa2d985
+--! Hash: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:
@@ -499,7 +499,7 @@ begin
     values (charge.organization_id, charge.id, wanted, coalesce(input ->> 'reason', 'REQUESTED_BY_CUSTOMER'),
       app_hidden.checked(nullif(btrim(input ->> 'note'), ''), 'app_public.long_text', 'note'), viewer, attempt.key)
     returning * into refund;
-  return app_private.refund_facts(refund) || '{"answered": false}';
+  return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';
 end $$;
 comment on function app_hidden.begin_refund(jsonb, jsonb) is
   'Checks a refund as the viewer and writes it down, before the processor is asked: the charge has that much less to give from then on.';

@@ -1,5 +1,5 @@
---! Previous: sha1:545f2f0260faf92377638873464424944fa2d985
---! Hash: sha1:c7bd7b9473cf01c6a6e12addf1bfba2975fb28d4
+--! Previous: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
+--! Hash: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:c7bd7b9473cf01c6a6e12addf1bfba2975fb28d4
---! Hash: sha1:0c422edc9d2bfa4c08adf38ad7865edd121d5dee
+--! Previous: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
+--! Hash: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:0c422edc9d2bfa4c08adf38ad7865edd121d5dee
---! Hash: sha1:4e826b8547b583ad693e76ba598cbb9f7593e114
+--! Previous: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
+--! Hash: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

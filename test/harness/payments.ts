@@ -5,7 +5,7 @@ import type { PaymentProcessor } from "../../src/providers/payments/index.ts";
 import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
 import type { Person } from "./api.ts";
-import { createTestDatabase } from "./database.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { startPortfolio, type Portfolio } from "./portfolio.ts";
 import { createIn } from "./records.ts";
 
@@ -41,8 +41,9 @@ export const representative = {
   address: { thoroughfare: "1 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
 };
 
-export async function startPayments(): Promise<Payments> {
-  const database = await createTestDatabase();
+/** @param from a database to use; one of its own when absent. */
+export async function startPayments(from?: TestDatabase): Promise<Payments> {
+  const database = from ?? (await createTestDatabase());
   const log = pino({ level: "silent" });
   const sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
   const webhookSecret = `whsec_${randomBytes(16).toString("hex")}`;
@@ -134,7 +135,7 @@ export async function startPayments(): Promise<Payments> {
       await world.stop();
       await sandbox.stop();
       await outbox.remove();
-      await database.drop();
+      if (!from) await database.drop();
     },
   };
 }

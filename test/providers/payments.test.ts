@@ -266,6 +266,9 @@ describe("refunds", () => {
     await expect(processor.refund(refund(disputed.charge!.id, "1.00"))).rejects.toMatchObject({
       code: "charge_disputed",
     });
+    await processor.acceptDispute(disputed.charge!.id);
+    await processor.acceptDispute(disputed.charge!.id);
+    expect((await processor.readPayment(disputed.id)).charge).toMatchObject({ disputeStatus: "LOST" });
     await owner.query(`update app_private.sandbox_objects set data = data || '{"due": 0}' where id = $1`, [
       pending.id,
     ]);

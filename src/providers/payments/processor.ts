@@ -69,6 +69,8 @@ export interface RefundFacts {
   currency: string;
   reason: string;
   open: boolean;
+  /** Whether it was begun at this moment, so that nobody can have made it. */
+  isNew?: boolean;
   /** Whether the money went on to the account of an organization, which gives it back. */
   toAccount: boolean;
 }
@@ -197,6 +199,8 @@ export interface PaymentProcessor {
   cancelPayment(processorId: string): Promise<PaymentState>;
   /** Makes the refund, or finds it where it was made before. */
   refund(refund: RefundFacts): Promise<RefundState>;
+  /** Gives in to the payer who contests the charge; once, however often it is asked. */
+  acceptDispute(chargeId: string): Promise<void>;
 
   createAccount(representative: RepresentativeFacts, ip: string | undefined): Promise<AccountState>;
   readAccount(accountId: string): Promise<AccountState & { people: PersonState[] }>;

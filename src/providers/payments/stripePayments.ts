@@ -80,6 +80,7 @@ export function stripePayments(
   | "readPayment"
   | "cancelPayment"
   | "refund"
+  | "acceptDispute"
 > {
   async function chargeState(charge: Stripe.Charge): Promise<ChargeState> {
     const { currency, payment_method_details: details } = charge;
@@ -225,10 +226,9 @@ export function stripePayments(
       asked(async () => {
         if (refund.processorId) return refundState(await stripe.refunds.retrieve(refund.processorId));
         const { id, processorChargeId: charge, amount, currency, reason } = refund;
-        const made = (await all(stripe.refunds.list({ charge, limit: 100 }))).find(
-          ({ metadata }) => metadata?.["plat_refund"] === id,
-        );
-        if (made) return refundState(made);
+        if (!refund.isNew)
+          for await (const made of stripe.refunds.list({ charge, limit: 100 }))
+            if (made.metadata?.["plat_refund"] === id) return refundState(made);
         const known = reason === "DUPLICATE" || reason === "FRAUDULENT" || reason === "REQUESTED_BY_CUSTOMER";
         return refundState(
           await stripe.refunds.create(
@@ -242,6 +242,12 @@ export function stripePayments(
             { idempotencyKey: `plat_refund_${id}` },
           ),
         );
+      }),
+
+    acceptDispute: (charge) =>
+      asked(async () => {
+        const [dispute] = (await stripe.disputes.list({ charge, limit: 1 })).data;
+        if (dispute && dispute.status !== "lost") await stripe.disputes.close(dispute.id);
       }),
   };
 }

@@ -131,6 +131,10 @@ export async function startSandbox({
     payments.updateDispute(store, id(request), params),
   );
 
+  route("post", "/v1/disputes/:id/close", (store, _params, request) =>
+    payments.updateDispute(store, id(request), { evidence: { uncategorized_text: "losing_evidence" } }),
+  );
+
   route("post", "/v1/accounts", accounts.createAccount);
   route("get", "/v1/accounts/:id", (store, _params, request) => accounts.retrieveAccount(store, id(request)));
   route("get", "/v1/accounts/:id/persons", async (store, _params, request) =>
