@@ -9,6 +9,7 @@ import { createFileStore, type FileStore } from "../../src/providers/files/index
 import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 import { jwtKeys } from "../harness/api.ts";
+import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -40,6 +41,7 @@ export async function runJobs(
   connectionString: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
+  payments: PaymentProcessor = noProcessor,
 ): Promise<string[]> {
   const log: string[] = [];
   await runOnce({
@@ -50,6 +52,7 @@ export async function runJobs(
         taskContext({
           mail,
           fileStore,
+          payments,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
           unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
