@@ -4,6 +4,7 @@ import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
+import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { startGraphql } from "./graphql.ts";
@@ -65,11 +66,29 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const viewers = makePool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        // A fetch may have to sort everything first.
+        statementTimeout: 300_000,
+        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      });
+      shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, fileStore, webUrl, operatorEmail })],
+        presets: [
+          taskContext({
+            mail,
+            fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
+            webUrl,
+            operatorEmail,
+          }),
+        ],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);

@@ -1,5 +1,5 @@
 --! Previous: sha1:ed5aef3fc527985ebb3c6d4123139a38cf6a340a
---! Hash: sha1:aaadbb1968c7c5f6e7e33e97b519ee99aba543a3
+--! Hash: sha1:9a29a213570dc1408a1ef1d3a8cea298eb1b4f4c
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.
@@ -56,7 +56,7 @@ select app_private.add_report_links('LOTS', array[['project', 'project_id', 'pro
 select app_private.add_report_subject('FLOOR_PLANS', 'floor_plans', '{inventory.read}', 'floor-plans');
 select app_private.add_report_columns('FLOOR_PLANS', '{id, title, subtitle, code, description, status, home_type, base_price, bedrooms, bedrooms_max, baths, half_baths, garage, stories, sqft,
     sqft_max, balcony_sqft, hoa_fee, orientation, available_count, price_min, sequence, tour_url, metadata, inserted_at, updated_at, project_id}',
-  '{id, title, subtitle, code, status, home_type, base_price, bedrooms, baths, half_baths, sqft, available_count, price_min}');
+  '{id, title, subtitle, code, description, status, home_type, base_price, bedrooms, baths, half_baths, garage, stories, sqft, available_count, price_min}');
 select app_private.add_report_links('FLOOR_PLANS', array[
   ['project', 'project_id', 'projects', 'x.title', 'text', 'Title of the project.', ''],
   ['currency', 'project_id', 'projects', 'x.currency', 'text', 'Currency of its amounts.', '']], '{project, currency}');

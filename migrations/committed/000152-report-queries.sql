@@ -1,5 +1,5 @@
---! Previous: sha1:aaadbb1968c7c5f6e7e33e97b519ee99aba543a3
---! Hash: sha1:2250a0be224807d917f174f86393f7d621396ed6
+--! Previous: sha1:9a29a213570dc1408a1ef1d3a8cea298eb1b4f4c
+--! Hash: sha1:79e7a4ba92182eb18caf27e1e642a065986872ad
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

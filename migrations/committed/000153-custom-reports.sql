@@ -1,5 +1,5 @@
---! Previous: sha1:2250a0be224807d917f174f86393f7d621396ed6
---! Hash: sha1:f9e73e33bc5cdaf9237c1bfd59aaedc27b9f40be
+--! Previous: sha1:79e7a4ba92182eb18caf27e1e642a065986872ad
+--! Hash: sha1:eccd08964024425cc9b5f96934a711c57fc31034
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever
@@ -184,6 +184,6 @@ comment on column app_public.custom_reports.visibility is 'Who finds it; each se
 comment on column app_public.custom_reports.created_by_id is E'@behavior -*\n\nWho created it.';
 comment on constraint custom_reports_project_of_visibility on app_public.custom_reports is 'A report for those who see its project needs a project.';
 comment on constraint custom_reports_organization_id_fkey on app_public.custom_reports is
-  E'@fieldName organization\n@foreignFieldName customReports\n@backwardPermission org.member\n@backwardDescription The reports that the viewer finds; null for outsiders.\n\nThe organization.';
+  E'@parent\n@fieldName organization\n@foreignFieldName customReports\n@backwardPermission org.member\n@backwardDescription The reports that the viewer finds; null for outsiders.\n\nThe organization.';
 comment on constraint custom_reports_project_id_fkey on app_public.custom_reports is E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
 comment on constraint custom_reports_created_by_id_fkey on app_public.custom_reports is E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';

@@ -1,5 +1,5 @@
---! Previous: sha1:f9e73e33bc5cdaf9237c1bfd59aaedc27b9f40be
---! Hash: sha1:a50d9ef872f91dfbec72f822740675b2505828f6
+--! Previous: sha1:eccd08964024425cc9b5f96934a711c57fc31034
+--! Hash: sha1:afa262bfb603fddeac0100f756d1cb9835000f20
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.
@@ -95,6 +95,6 @@ comment on column app_public.custom_exports.filter is 'Which rows: {column: valu
 comment on column app_public.custom_exports.sort is 'In which order: a list of names of columns, or of {column, direction}; the latest first where left out.';
 comment on column app_public.custom_exports.created_by_id is E'@behavior -*\n\nWho created it.';
 comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
-  E'@fieldName organization\n@foreignFieldName customExports\n@backwardPermission org.member\n@backwardDescription The exports that the organization put together; null for outsiders.\n\nThe organization.';
+  E'@parent\n@fieldName organization\n@foreignFieldName customExports\n@backwardPermission org.member\n@backwardDescription The exports that the organization put together; null for outsiders.\n\nThe organization.';
 comment on constraint custom_exports_project_id_fkey on app_public.custom_exports is E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
 comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exports is E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';

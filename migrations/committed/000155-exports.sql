@@ -1,5 +1,5 @@
---! Previous: sha1:a50d9ef872f91dfbec72f822740675b2505828f6
---! Hash: sha1:d4df4629ed8303997bf7c84d1da33d333724ddfb
+--! Previous: sha1:afa262bfb603fddeac0100f756d1cb9835000f20
+--! Hash: sha1:55b8e09b5dfb7f96655eb2248e47810c14f1f3a7
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;
@@ -342,7 +342,8 @@ begin
   perform from app_public.exports e where e.id = give_up_export.id and e.status = 'PROCESSING' for no key update;
   if found and exists (select from app_private.export_runs r where r.export_id = give_up_export.id and r.worker = give_up_export.worker) then
     if status is null then
-      update app_private.export_runs r set lease_until = now() where r.export_id = give_up_export.id;
+      -- A stop of the service is no failed attempt.
+      update app_private.export_runs r set lease_until = now(), attempts = r.attempts - case when give_up_export.error is null then 1 else 0 end where r.export_id = give_up_export.id;
     else
       perform app_private.step_export(give_up_export.id, give_up_export.status, give_up_export.error);
     end if;

@@ -1,4 +1,5 @@
 import type { Task } from "graphile-worker";
+import type { Pool } from "pg";
 import type { FileStore } from "../providers/files/index.ts";
 import type { MailProvider } from "../providers/mail/index.ts";
 
@@ -7,6 +8,10 @@ export interface TaskContext {
   mail: MailProvider;
   /** Where the contents of files lie. */
   fileStore: FileStore;
+  /** For files on their way to the store. */
+  incomingFolder: string;
+  /** Connections of plat_authenticator, to read as somebody. */
+  viewers: Pool;
   /** Where people use the service, for links; without a trailing slash. */
   webUrl: string;
   /** Who gets the messages to the service. */

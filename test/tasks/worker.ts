@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
+import { makePool } from "../../src/database/pool.ts";
+import { authenticatorUrl } from "../../src/database/roles.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
@@ -40,6 +42,7 @@ export async function runJobs(
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
 ): Promise<string[]> {
   const log: string[] = [];
+  const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   await runOnce({
     noHandleSignals: true,
     preset: {
@@ -48,6 +51,8 @@ export async function runJobs(
         taskContext({
           mail,
           fileStore,
+          incomingFolder: tmpdir(),
+          viewers,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
         }),
@@ -60,6 +65,6 @@ export async function runJobs(
         }),
       },
     },
-  });
+  }).finally(() => viewers.end());
   return log;
 }

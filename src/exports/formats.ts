@@ -1,0 +1,68 @@
+/** What a file of each format is, and how it is written. */
+import { buffer } from "node:stream/consumers";
+import { Readable } from "node:stream";
+import sharp from "sharp";
+import type { FileStore } from "../providers/files/index.ts";
+import { floorPlanPages, tablePages, type Pictures } from "./pages.ts";
+import type { ExportSource } from "./source.ts";
+import { csvText, jsonLines } from "./text.ts";
+import { workbook } from "./workbook.ts";
+
+/** What no file can hold, in words for whoever asked for it. */
+export class ExportRefused extends Error {}
+
+export interface Format {
+  /** Media type. */
+  type: string;
+  /** More rows than these do not fit. */
+  mostRows(subject: string): number;
+  /** Columns that fit where nobody chose. */
+  pageColumns(subject: string): number | null;
+  write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Readable;
+}
+
+const unlimited = { mostRows: () => Infinity, pageColumns: () => null };
+
+export const formats: Readonly<Record<string, Format>> = {
+  CSV: {
+    ...unlimited,
+    type: "text/csv",
+    write: ({ columns, batches }) => Readable.from(csvText(columns, batches), { objectMode: false }),
+  },
+  JSONL: {
+    ...unlimited,
+    type: "application/x-ndjson",
+    write: ({ batches }) => Readable.from(jsonLines(batches), { objectMode: false }),
+  },
+  XLSX: {
+    ...unlimited,
+    type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    // The rows of a sheet, less the one with the names.
+    mostRows: () => 1_048_575,
+    write: ({ columns, batches }) => workbook(columns, batches),
+  },
+  PDF: {
+    type: "application/pdf",
+    mostRows: (subject) => (subject === "FLOOR_PLANS" ? 500 : 5000),
+    pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
+    write: (source, { subject, filename, store }) =>
+      subject === "FLOOR_PLANS"
+        ? floorPlanPages(source, picturesFrom(store), { title: filename })
+        : tablePages(source, { title: filename }),
+  },
+};
+
+/** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */
+function picturesFrom(store: FileStore): Pictures {
+  return async (key) => {
+    const content = await store.get(key);
+    if (!content) return undefined;
+    return await sharp(await buffer(content), { limitInputPixels: 100_000_000 })
+      .rotate()
+      .resize(1600, 1600, { fit: "inside", withoutEnlargement: true })
+      .flatten({ background: "white" })
+      .jpeg({ quality: 82 })
+      .toBuffer()
+      .catch(() => undefined);
+  };
+}
