@@ -1,5 +1,5 @@
 --! Previous: sha1:afa262bfb603fddeac0100f756d1cb9835000f20
---! Hash: sha1:55b8e09b5dfb7f96655eb2248e47810c14f1f3a7
+--! Hash: sha1:c6e8ad39c4e7b307238a53ebcf8e1cd61724cd7e
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;
@@ -172,7 +172,7 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such floor plan in the project.', jsonb_build_object('field', 'floorPlanIds.' || missing));
   end if;
   return app_private.request_export(chosen.organization_id, chosen.id, 'FLOOR_PLANS', coalesce(format, 'PDF'), null,
-    case when floor_plan_ids is not null then jsonb_build_object('id', floor_plan_ids) end, '["sequence"]', null, chosen.slug || ' floor plans');
+    case when floor_plan_ids is not null then jsonb_build_object('id', floor_plan_ids) end, '["sequence", "id"]', null, chosen.slug || ' floor plans');
 end $$;
 
 create function app_public.export_plans(project_id app_public.id_or_slug, format app_public.export_format default null, floor_plan_ids uuid[] default null)
@@ -331,6 +331,7 @@ begin
       completed_at = now(), expires_at = now() + lifetime
     where e.id = finish_export.id;
   perform set_config('plat.service', '', true);
+  update app_private.export_runs r set lease_until = null where r.export_id = finish_export.id;
   return true;
 end $$;
 comment on function app_private.finish_export(uuid, uuid, int, int, text) is 'Makes an export COMPLETED, unless it does not go on; then the file is not to be kept.';

@@ -167,6 +167,7 @@ describe("who may do what", () => {
       peoplePermissions: /agreement|appointment|phoneCall|deposit|agent$/i,
       personalizations: /personalization/i,
       webhooks: /webhook|redeliverEvents/i,
+      "exports, reports": /export|customReport/i,
     };
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
     const tabled = new Set(table.map((row) => row.operation.split(/[ ,.]/)[0]));
