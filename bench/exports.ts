@@ -62,6 +62,23 @@ async function exports({ owner, ownerUrl }: BenchDatabase): Promise<void> {
   );
   await asViewer(async () => report("COPY, the requester, all columns", await copy(columns)));
 
+  for (const [name, subject] of [
+    ["report, the first 100 leads", '\'["name", "status", "sourceName"]\', \'{}\''],
+    ["report, by source and month", "'[{\"aggregate\": \"COUNT\"}]', '{sourceName,registeredAt:month}'"],
+  ] as const)
+    await asViewer(async () => {
+      const { rows } = await owner.query<{ id: string }>(
+        `insert into app_public.custom_reports (organization_id, name, subject, columns, group_by) values ($1, 'r', 'LEADS', ${subject}) returning id`,
+        [organization],
+      );
+      const began = performance.now();
+      await owner.query(
+        "select app_public.custom_reports_rows(r) from app_public.custom_reports r where r.id = $1",
+        [rows[0]!.id],
+      );
+      report(name, (performance.now() - began) / 1000);
+    });
+
   const dataDir = await mkdtemp(join(tmpdir(), "plat-bench-exports-"));
   try {
     for (const format of formats) {

@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:ed5aef3fc527985ebb3c6d4123139a38cf6a340a
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:ed5aef3fc527985ebb3c6d4123139a38cf6a340a
---! Hash: sha1:9a29a213570dc1408a1ef1d3a8cea298eb1b4f4c
+--! Previous: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
+--! Hash: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:9a29a213570dc1408a1ef1d3a8cea298eb1b4f4c
---! Hash: sha1:79e7a4ba92182eb18caf27e1e642a065986872ad
+--! Previous: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
+--! Hash: sha1:1310864621865252152a409648a4c3bf75ea25c4
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

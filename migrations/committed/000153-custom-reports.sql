@@ -1,5 +1,5 @@
---! Previous: sha1:79e7a4ba92182eb18caf27e1e642a065986872ad
---! Hash: sha1:eccd08964024425cc9b5f96934a711c57fc31034
+--! Previous: sha1:1310864621865252152a409648a4c3bf75ea25c4
+--! Hash: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

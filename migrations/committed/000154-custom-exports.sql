@@ -1,5 +1,5 @@
---! Previous: sha1:eccd08964024425cc9b5f96934a711c57fc31034
---! Hash: sha1:afa262bfb603fddeac0100f756d1cb9835000f20
+--! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
+--! Hash: sha1:fff75eb4122b0fb689dfcce5823207e221f33572
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:afa262bfb603fddeac0100f756d1cb9835000f20
---! Hash: sha1:c6e8ad39c4e7b307238a53ebcf8e1cd61724cd7e
+--! Previous: sha1:fff75eb4122b0fb689dfcce5823207e221f33572
+--! Hash: sha1:e2e7ecc048b03eb50c01d5ae080ff76af83d23d1
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;
@@ -226,7 +226,7 @@ begin
   end if;
   stale_key := run.file_key;
   update app_private.export_runs r set worker = gen_random_uuid(), attempts = r.attempts + 1, lease_until = clock_timestamp() + interval '1 minute', rows_done = 0,
-      rows_total = null, file_key = null
+      rows_total = null
     where r.export_id = chosen.id returning * into run;
   perform app_private.step_export(chosen.id, 'PROCESSING');
   return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes, chosen.subject::text, chosen.format::text, chosen.filename, stale_key;

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:e2e7ecc048b03eb50c01d5ae080ff76af83d23d1
+--! Hash: sha1:b7e355480c90a3b68dc7fea7327e6956a4576477
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,12 +1,10 @@
-/** What a file of each format is, and how it is written. */
+/** What a file of each format is, and how it is written; what a format needs is loaded when the first one is written. */
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
-import sharp from "sharp";
 import type { FileStore } from "../providers/files/index.ts";
-import { floorPlanPages, tablePages, type Pictures } from "./pages.ts";
+import type { Pictures } from "./pages.ts";
 import type { ExportSource } from "./source.ts";
 import { csvText, jsonLines } from "./text.ts";
-import { workbook } from "./workbook.ts";
 
 /** What no file can hold, in words for whoever asked for it. */
 export class ExportRefused extends Error {}
@@ -18,7 +16,7 @@ export interface Format {
   mostRows(subject: string): number;
   /** Columns that fit where nobody chose. */
   pageColumns(subject: string): number | null;
-  write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Readable;
+  write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Promise<Readable>;
 }
 
 const unlimited = { mostRows: () => Infinity, pageColumns: () => null };
@@ -27,33 +25,36 @@ export const formats: Readonly<Record<string, Format>> = {
   CSV: {
     ...unlimited,
     type: "text/csv",
-    write: ({ columns, batches }) => Readable.from(csvText(columns, batches), { objectMode: false }),
+    write: async ({ columns, batches }) => Readable.from(csvText(columns, batches), { objectMode: false }),
   },
   JSONL: {
     ...unlimited,
     type: "application/x-ndjson",
-    write: ({ batches }) => Readable.from(jsonLines(batches), { objectMode: false }),
+    write: async ({ batches }) => Readable.from(jsonLines(batches), { objectMode: false }),
   },
   XLSX: {
     ...unlimited,
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     // The rows of a sheet, less the one with the names.
     mostRows: () => 1_048_575,
-    write: ({ columns, batches }) => workbook(columns, batches),
+    write: async ({ columns, batches }) => (await import("./workbook.ts")).workbook(columns, batches),
   },
   PDF: {
     type: "application/pdf",
     mostRows: (subject) => (subject === "FLOOR_PLANS" ? 500 : 5000),
     pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
-    write: (source, { subject, filename, store }) =>
-      subject === "FLOOR_PLANS"
-        ? floorPlanPages(source, picturesFrom(store), { title: filename })
-        : tablePages(source, { title: filename }),
+    write: async (source, { subject, filename: title, store }) => {
+      const { floorPlanPages, tablePages } = await import("./pages.ts");
+      return subject === "FLOOR_PLANS"
+        ? floorPlanPages(source, await picturesFrom(store), { title })
+        : tablePages(source, { title });
+    },
   },
 };
 
 /** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */
-function picturesFrom(store: FileStore): Pictures {
+async function picturesFrom(store: FileStore): Promise<Pictures> {
+  const { default: sharp } = await import("sharp");
   return async (key) => {
     const content = await store.get(key);
     if (!content) return undefined;

@@ -16,10 +16,23 @@ const bold = "Helvetica-Bold";
 const unknown =
   /[^\x20-\x7e\xa0-\xff\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178\n]/gu;
 
+/** Letters that are no base with an accent on it. */
+const strokes: Record<string, string> = {
+  Ł: "L",
+  ł: "l",
+  Đ: "D",
+  đ: "d",
+  Ħ: "H",
+  ħ: "h",
+  Ŧ: "T",
+  ŧ: "t",
+  ı: "i",
+};
+
 function printable(text: string): string {
   return text.normalize("NFC").replace(unknown, (letter) => {
     if (/\s/.test(letter)) return " ";
-    const plain = letter.normalize("NFKD").replace(/\p{M}/gu, "");
+    const plain = strokes[letter] ?? letter.normalize("NFKD").replace(/\p{M}/gu, "");
     return /^[\x20-\x7e]+$/.test(plain) ? plain : "?";
   });
 }

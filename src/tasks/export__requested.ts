@@ -144,7 +144,7 @@ class Work {
         source.rights,
       ]);
       const counted = { ...source, batches: this.#counted(source) };
-      const content = format.write(counted, { subject, filename, store: fileStore });
+      const content = await format.write(counted, { subject, filename, store: fileStore });
       const stop = () => content.destroy(this.#signal.reason as Error);
       this.#signal.addEventListener("abort", stop, { once: true });
       if (this.#signal.aborted) stop();

@@ -416,7 +416,7 @@ describe("the file", () => {
     };
     const all = await pages({});
     expect(all.totalPages).toBe(2);
-    expect(all.text[0]).toContain("?ódz Terrace (A1)");
+    expect(all.text[0]).toContain("Lódz Terrace (A1)");
     expect(all.text[0]).toContain("CAD 450,000.00");
     expect(all.text[0]).toContain("1420");
     expect(all.text[1]).toContain("Birch (B2)");
