@@ -1,5 +1,5 @@
 --! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
---! Hash: sha1:fff75eb4122b0fb689dfcce5823207e221f33572
+--! Hash: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.
@@ -24,7 +24,8 @@ create table app_public.custom_exports (
   updated_at timestamptz not null default now(),
   version int not null default 1,
   deleted_at timestamptz,
-  constraint custom_exports_project_id_fkey foreign key (project_id, organization_id) references app_public.projects (id, organization_id) on delete cascade
+  constraint custom_exports_project_id_fkey foreign key (project_id, organization_id) references app_public.projects (id, organization_id) on delete cascade,
+  unique (id, organization_id)
 );
 create index custom_exports_organization on app_public.custom_exports (organization_id, id) where deleted_at is null;
 create index custom_exports_project on app_public.custom_exports (project_id);

@@ -1,5 +1,5 @@
---! Previous: sha1:e2e7ecc048b03eb50c01d5ae080ff76af83d23d1
---! Hash: sha1:b7e355480c90a3b68dc7fea7327e6956a4576477
+--! Previous: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
+--! Hash: sha1:5bfb9bdcb1e526ee1c4ff27d2c18ac488093b216
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

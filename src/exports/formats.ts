@@ -3,8 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import type { FileStore } from "../providers/files/index.ts";
 import type { Pictures } from "./pages.ts";
-import type { ExportSource } from "./source.ts";
-import { csvText, jsonLines } from "./text.ts";
+import type { ExportRow, ExportSource } from "./source.ts";
 
 /** What no file can hold, in words for whoever asked for it. */
 export class ExportRefused extends Error {}
@@ -25,12 +24,13 @@ export const formats: Readonly<Record<string, Format>> = {
   CSV: {
     ...unlimited,
     type: "text/csv",
-    write: async ({ columns, batches }) => Readable.from(csvText(columns, batches), { objectMode: false }),
+    // The byte order mark is what tells spreadsheet programs that it is UTF-8.
+    write: async ({ header, batches }) => lines(batches, `\ufeff${header}\r\n`),
   },
   JSONL: {
     ...unlimited,
     type: "application/x-ndjson",
-    write: async ({ batches }) => Readable.from(jsonLines(batches), { objectMode: false }),
+    write: async ({ batches }) => lines(batches),
   },
   XLSX: {
     ...unlimited,
@@ -51,6 +51,15 @@ export const formats: Readonly<Record<string, Format>> = {
     },
   },
 };
+
+/** The lines that the database has written. */
+function lines(batches: AsyncIterable<ExportRow[]>, first?: string): Readable {
+  async function* texts(): AsyncGenerator<string> {
+    if (first !== undefined) yield first;
+    for await (const rows of batches) yield rows.join("");
+  }
+  return Readable.from(texts(), { objectMode: false });
+}
 
 /** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */
 async function picturesFrom(store: FileStore): Promise<Pictures> {

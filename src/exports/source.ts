@@ -9,11 +9,13 @@ export interface ExportColumn {
   type: string;
 }
 
-/** The id of the record, then its cells as text; for JSONL one cell, the whole object. */
+/** The id of the record, then its cells as text; for CSV and JSONL the whole line. */
 export type ExportRow = [id: string, ...cells: (string | null)[]];
 
 export interface ExportSource {
   columns: ExportColumn[];
+  /** The first line of CSV. */
+  header: string;
   /** How many rows there are. */
   total: number;
   /** What decides which rows and columns there are, and how far it reached. */
@@ -28,10 +30,10 @@ export interface ExportSource {
 }
 
 /** Rows at a time: little memory, and little time in which nothing else gets its turn. */
-const batchSize = 1000;
+const batchSize = 250;
 const picturesOfAPlan = 3;
 
-type Opened = Pick<ExportSource, "columns" | "total" | "permissions" | "rights">;
+type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights">;
 
 /**
  * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that

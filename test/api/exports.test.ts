@@ -332,6 +332,8 @@ describe("the file", () => {
       allowedTransitions: [],
     });
     expect(found.filename).toMatch(/^all-our-leads-\d{4}-\d\d-\d\d\.csv$/);
+    const lone = await file({ columns: ["company"], filter: { name: "Open Ollie" } });
+    expect(lone.body.toString()).toBe('\ufeffcompany\r\n""\r\n');
     const mine = await file({ columns: ["name"], filter: { status: ["NEW"] } }, world.max);
     expect(mine.body.toString().split("\r\n").sort()).toEqual([
       "",
