@@ -4,6 +4,7 @@ import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
+import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
@@ -82,6 +83,15 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const viewers = makePool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        // A fetch may have to sort everything first.
+        statementTimeout: 300_000,
+        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      });
+      shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
@@ -90,7 +100,9 @@ async function main(): Promise<void> {
           taskContext({
             mail,
             fileStore,
-            payments: payments.processor,
+              incomingFolder: incomingFolder(config.dataDir),
+              viewers,
+              payments: payments.processor,
             webUrl,
             operatorEmail,
             unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
