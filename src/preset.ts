@@ -53,6 +53,7 @@ export interface PresetOptions {
   signFileAddress: FileAddresses["sign"];
   files: Files;
   webhookTransforms: WebhookTransforms;
+  draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -66,6 +67,7 @@ export function createPreset({
   signFileAddress,
   files,
   webhookTransforms,
+  draftTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -154,6 +156,7 @@ export function createPreset({
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
         ...webhookTransforms,
+        ...draftTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:ced06bd6f26a4eda333a8f532833cfe2a23d5841
+--! Hash: sha1:ca2c85718bef9cabc139a784a9f4e087d67c4d05
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

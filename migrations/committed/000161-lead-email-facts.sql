@@ -1,5 +1,5 @@
---! Previous: sha1:ced06bd6f26a4eda333a8f532833cfe2a23d5841
---! Hash: sha1:b2124fef2e366467e118bbe2d1161d65365f6f4c
+--! Previous: sha1:ca2c85718bef9cabc139a784a9f4e087d67c4d05
+--! Hash: sha1:8ef69dc10fdc31f67a737546bab6ba1210523510
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and
@@ -75,7 +75,9 @@ begin
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.* into sender from app_public.users u where u.id = app_public.current_user_id();
   facts := array[
-    app_hidden.fact(format('The lead is called %s.', left(lead.name, 80)), 'lead', lead.id, 'name', 'person', left(coalesce(lead.first_name, lead.name), 80)),
+    -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
+    app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
+      case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]' then coalesce(lead.first_name, lead.name) end),
     app_hidden.fact(format('The project is called %s.', project.title), 'project', project.id, 'title', 'name', project.title),
     app_hidden.fact(format('%s is in %s.', project.title, coalesce(app_hidden.address_line(project.address), '')), 'project', project.id, 'address', 'place',
       app_hidden.address_line(project.address)),

@@ -1,5 +1,5 @@
---! Previous: sha1:b2124fef2e366467e118bbe2d1161d65365f6f4c
---! Hash: sha1:d43351ebd5f85e499e396bc015d7d6e42824eeb2
+--! Previous: sha1:8ef69dc10fdc31f67a737546bab6ba1210523510
+--! Hash: sha1:7bca7fc6ca511381ec0757271823505e01e88ad4
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -24,6 +24,7 @@ await withScratchDatabase(async (ownerUrl) => {
       signFileAddress: unused,
       files: { take: unused, read: unused },
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
+      draftTransforms: { composeLeadEmail: unused },
     }),
   );
   await pool.end();

@@ -70,7 +70,7 @@ const password = "correct horse battery staple";
 let names = 0;
 
 export interface StartOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "drafts">
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
