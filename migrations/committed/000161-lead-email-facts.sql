@@ -1,5 +1,5 @@
 --! Previous: sha1:ca2c85718bef9cabc139a784a9f4e087d67c4d05
---! Hash: sha1:8ef69dc10fdc31f67a737546bab6ba1210523510
+--! Hash: sha1:4b6a73da4c2b021b3fce83e235abc75f2b69d3a4
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and
@@ -16,7 +16,7 @@ comment on function app_hidden.fact(text, text, uuid, text, text, text, jsonb) i
 
 create function app_hidden.address_line(address app_public.address) returns text
 language sql immutable as $$
-  select nullif(concat_ws(', ', address.thoroughfare, address.premise, address.locality, concat_ws(' ', address.administrative_area, address.postal_code)), '')
+  select nullif(concat_ws(', ', address.thoroughfare, address.premise, address.locality, nullif(concat_ws(' ', address.administrative_area, address.postal_code), '')), '')
 $$;
 comment on function app_hidden.address_line(app_public.address) is 'A postal address on one line, without its country.';
 

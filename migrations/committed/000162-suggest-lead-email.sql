@@ -1,5 +1,5 @@
---! Previous: sha1:8ef69dc10fdc31f67a737546bab6ba1210523510
---! Hash: sha1:7bca7fc6ca511381ec0757271823505e01e88ad4
+--! Previous: sha1:4b6a73da4c2b021b3fce83e235abc75f2b69d3a4
+--! Hash: sha1:e9f88e070284cc61643a3ff97deb01644da71b8f
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and
@@ -19,6 +19,10 @@ declare
   told text := app_hidden.checked(nullif(btrim(instructions), ''), 'app_public.long_text', 'instructions');
 begin
   select l.* into lead from app_public.leads l where l.id = lead_id and l.deleted_at is null;
+  if app_public.current_user_id() is not null and (requested_by is distinct from app_public.current_user_id()
+    or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')) then
+    perform app_hidden.refuse('leads', 'change');
+  end if;
   if length(told) > 2000 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 2,000 characters at most.', '{"field": "instructions"}');
   end if;
@@ -64,8 +68,6 @@ begin
   select l.* into lead from app_public.leads l where l.id = app_hidden.record_id('leads', lead_id, 'leadId');
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  elsif not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write') then
-    perform app_hidden.refuse('leads', 'change');
   end if;
   if repeat is not null then
     -- Two at the same moment: one makes the draft, the other waits for it.

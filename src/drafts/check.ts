@@ -340,6 +340,9 @@ export function checkDraft(
     ),
     (match) => support(match[0], match.index!, counted(match[1]!, match[2]!)),
   );
+  take(/\p{L}+[-\s](?:percent|per cent|pour cent|por ciento|prozent)(?!\p{L})/giu, ([match]) =>
+    unsupported(match),
+  );
   take(
     /\b(?:hundred|thousand|million|billion|mille|cientos?|mil|millón|millones|hundert|tausend|millionen)\b/giu,
     ([match]) => unsupported(match),

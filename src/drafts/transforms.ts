@@ -51,7 +51,9 @@ export function draftTransforms(
         const failed = failedOutcome(error);
         await ask("select app_private.fail_lead_email($1, $2) as result", [id, failed.error]);
         if (!(error instanceof DraftFailed)) throw error;
-        log.warn({ err: error.cause ?? error, provider: provider.name }, error.message);
+        // Not the provider's own words: they may repeat what it was told.
+        const { status } = (error.cause ?? {}) as { status?: number };
+        log.warn({ provider: provider.name, status, generation: id }, error.message);
         throw new CodedError(
           "PROVIDER_ERROR",
           error.message,

@@ -9,7 +9,7 @@ export function createAnthropic({ apiKey, model, baseUrl, timeoutMs }: RemoteOpt
     apiKey: apiKey ?? null,
     // Nothing of the environment beside the settings of the service.
     authToken: null,
-    baseURL: baseUrl,
+    baseURL: baseUrl ?? "",
     maxRetries: 0,
     fetch: boundedFetch,
     logLevel: "off",

@@ -23,7 +23,7 @@ function compose({ facts, language, tone, instructions }: DraftRequest): Written
   const say = (fact: Fact | undefined, sentence: (value: string) => string): string | undefined => {
     if (!fact) return undefined;
     used.add(fact.key);
-    return sentence(inWords(fact, locale));
+    return sentence(inWords(fact, locale).replace(/[\u00a0\u202f]/g, " "));
   };
   const day = (fact: Fact | undefined, sentence = (value: string) => value) =>
     say(fact && { ...fact, value: fact.value.slice(0, 10) }, sentence);

@@ -7,7 +7,7 @@ import { DraftFailed, type DraftProvider } from "./provider.ts";
 export function createOpenAi({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {
   const client = new OpenAI({
     apiKey: apiKey ?? "none",
-    baseURL: baseUrl,
+    baseURL: baseUrl ?? "",
     // Nothing of the environment beside the settings of the service.
     organization: null,
     project: null,
