@@ -58,6 +58,8 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const drafts = createDraftProvider(config.ai);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -91,7 +93,7 @@ async function main(): Promise<void> {
         jwtKeys,
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
-        drafts: createDraftProvider(config.ai),
+        drafts,
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,

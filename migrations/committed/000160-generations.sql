@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:ca2c85718bef9cabc139a784a9f4e087d67c4d05
+--! Previous: sha1:473aa3c4054acd99cdd61a9325a4c381e4f0c33d
+--! Hash: sha1:82e84bb945e9f56331e52bad368b2d476c7261ef
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:
@@ -81,11 +81,14 @@ declare
   generation app_public.service_intelligence_generations;
   service_before text := coalesce(current_setting('plat.service', true), '');
   actor_before text := coalesce(current_setting('plat.actor_type', true), '');
+  clock_before text := coalesce(current_setting('plat.clock', true), '');
 begin
   select g.* into generation from app_public.service_intelligence_generations g where g.id = settle_generation.id for no key update;
   if generation.status = 'PENDING' then
     perform set_config('plat.service', 'on', true);
     perform set_config('plat.actor_type', 'AI', true);
+    -- What was asked for comes to its end, though its project was archived meanwhile.
+    perform set_config('plat.clock', 'on', true);
     update app_public.service_intelligence_generations g set
         status = outcome ->> 'status', subject = outcome ->> 'subject', body = outcome ->> 'body', language = coalesce(outcome ->> 'language', g.language),
         model = outcome ->> 'model', error = outcome ->> 'error',
@@ -97,6 +100,7 @@ begin
       where g.id = generation.id returning g.* into generation;
     perform set_config('plat.service', service_before, true);
     perform set_config('plat.actor_type', actor_before, true);
+    perform set_config('plat.clock', clock_before, true);
   end if;
   return generation;
 end $$;

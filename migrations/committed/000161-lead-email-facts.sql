@@ -1,5 +1,5 @@
---! Previous: sha1:ca2c85718bef9cabc139a784a9f4e087d67c4d05
---! Hash: sha1:4b6a73da4c2b021b3fce83e235abc75f2b69d3a4
+--! Previous: sha1:82e84bb945e9f56331e52bad368b2d476c7261ef
+--! Hash: sha1:fb3d596e7cad6f7881db20de5e56c578247dafdd
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:4b6a73da4c2b021b3fce83e235abc75f2b69d3a4
---! Hash: sha1:e9f88e070284cc61643a3ff97deb01644da71b8f
+--! Previous: sha1:fb3d596e7cad6f7881db20de5e56c578247dafdd
+--! Hash: sha1:7377a7e6627d4843e1d39cc467fb8799370a7b96
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

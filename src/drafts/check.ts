@@ -76,10 +76,38 @@ function momentOf(fact: Fact): Moment | undefined {
   };
 }
 
+const wordsOf = (text: string) =>
+  text
+    .normalize("NFKC")
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu) ?? [];
+/** So many words in a row are no accident. */
+const run = 6;
+
+/** Words of a note that a text repeats: what the team notes is not for the lead, and what a note says is no fact. */
+function repeated(
+  text: string,
+  quotes: readonly { text: string }[],
+  facts: readonly Fact[],
+): string | undefined {
+  const [said, known] = [text, facts.map(({ value }) => value).join("\n")].map(
+    (part) => ` ${wordsOf(part).join(" ")} `,
+  );
+  for (const quote of quotes) {
+    const words = wordsOf(quote.text);
+    for (let at = 0; at + run <= words.length; at++) {
+      const phrase = words.slice(at, at + run).join(" ");
+      if (said!.includes(` ${phrase} `) && !known!.includes(` ${phrase} `)) return phrase;
+    }
+  }
+  return undefined;
+}
+
 /** Checks subject and body, as they would be sent. */
 export function checkDraft(
   { subject, body }: { subject: string; body: string },
   facts: readonly Fact[],
+  quotes: readonly { text: string }[] = [],
 ): Verdict {
   const violations = new Set<string>();
   const used = new Set<string>();
@@ -109,6 +137,8 @@ export function checkDraft(
   };
 
   for (const problem of refusedWording(rest)) refuse(problem);
+  const echo = repeated(text, quotes, facts);
+  if (echo !== undefined) refuse(`It repeats a note: ${excerpt(echo)}.`);
 
   // Names as they are, digits and all; not those that leads give of themselves.
   for (const fact of facts) {

@@ -32,7 +32,7 @@ export async function composeDraft(provider: DraftProvider, begun: BegunDraft): 
   if (begun.doNotContact)
     return { status: "BLOCKED", warnings: ["The lead has asked not to be contacted.", ...begun.warnings] };
   const written = await provider.write(begun);
-  const { violations, used } = checkDraft(written, begun.facts);
+  const { violations, used } = checkDraft(written, begun.facts, begun.quotes);
   const known = new Set(begun.facts.map(({ key }) => key));
   for (const key of written.factKeys)
     if (known.has(key)) used.add(key);
