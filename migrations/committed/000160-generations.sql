@@ -1,5 +1,5 @@
 --! Previous: sha1:473aa3c4054acd99cdd61a9325a4c381e4f0c33d
---! Hash: sha1:82e84bb945e9f56331e52bad368b2d476c7261ef
+--! Hash: sha1:8ebdcd10edea060d2f7d50aa4ffa253432a30758
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:
@@ -58,7 +58,7 @@ create index generations_lead on app_public.service_intelligence_generations (le
 create index generations_project on app_public.service_intelligence_generations (project_id, id desc);
 create index generations_requested_by on app_public.service_intelligence_generations (requested_by_id);
 -- A request that is repeated under its idempotency key does not ask the provider again.
-create unique index generations_request on app_public.service_intelligence_generations (requested_by_id, request_key) where request_key is not null;
+create unique index generations_request on app_public.service_intelligence_generations (requested_by_id, request_key) nulls not distinct where request_key is not null;
 
 alter table app_public.service_intelligence_generations enable row level security;
 create policy seers_of_lead on app_public.service_intelligence_generations for select to plat_user

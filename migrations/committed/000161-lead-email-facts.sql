@@ -1,5 +1,5 @@
---! Previous: sha1:82e84bb945e9f56331e52bad368b2d476c7261ef
---! Hash: sha1:fb3d596e7cad6f7881db20de5e56c578247dafdd
+--! Previous: sha1:8ebdcd10edea060d2f7d50aa4ffa253432a30758
+--! Hash: sha1:b8ff1d75093bb6b7775989b6d92c271f4e266fd6
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:fb3d596e7cad6f7881db20de5e56c578247dafdd
---! Hash: sha1:7377a7e6627d4843e1d39cc467fb8799370a7b96
+--! Previous: sha1:b8ff1d75093bb6b7775989b6d92c271f4e266fd6
+--! Hash: sha1:3cac72245d9f1ba685f28be2433b693c6e0682ca
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and
@@ -9,7 +9,7 @@
 create domain app_public.composed_draft as jsonb;
 comment on domain app_public.composed_draft is E'@transform composeLeadEmail\n@given\n\nThe draft that the service has just composed and checked.';
 
-create function app_private.start_generation(lead_id uuid, requested_by uuid, purpose text, tone text, language text, instructions text, request_key bytea,
+create function app_private.start_generation(lead_id uuid, requested_by uuid, purpose text, tone text, language text, instructions text, request bytea,
   facts jsonb, quotes jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -28,10 +28,12 @@ begin
   end if;
   perform app_private.rate_limit('drafts.user', requested_by::text, 30, interval '1 hour');
   perform app_private.rate_limit('drafts.organization', lead.organization_id::text, 300, interval '1 hour');
-  insert into app_public.service_intelligence_generations (project_id, lead_id, requested_by_id, purpose, tone, language, request_key)
+  insert into app_public.service_intelligence_generations as g (project_id, lead_id, requested_by_id, purpose, tone, language, request_key)
     values (lead.project_id, lead.id, requested_by, app_hidden.checked(nullif(btrim(purpose), ''), 'app_public.short_text', 'purpose'),
-      coalesce(tone, 'NEUTRAL'), app_hidden.checked(coalesce(nullif(btrim(language), ''), lead.preferred_language, 'en'), 'app_public.language_code', 'language'), request_key)
-    returning * into generation;
+      coalesce(tone, 'NEUTRAL'), app_hidden.checked(coalesce(nullif(btrim(language), ''), lead.preferred_language, 'en'), 'app_public.language_code', 'language'), request)
+    -- Somebody began it and perhaps died: whoever settles it first has written it.
+    on conflict (requested_by_id, request_key) where request_key is not null do update set pending_until = g.pending_until
+    returning g.* into generation;
   return jsonb_build_object('id', generation.id, 'status', generation.status, 'doNotContact', lead.do_not_contact,
     'warnings', app_hidden.lead_email_warnings(lead, facts), 'language', generation.language, 'tone', generation.tone, 'purpose', generation.purpose,
     'instructions', told)
@@ -84,7 +86,7 @@ comment on function app_hidden.begin_lead_email(text, text, text, text, text, js
   'Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status, known} of a repeated request.';
 
 create function app_private.begin_lead_email_for(lead_id uuid, purpose text default null, tone text default null, language text default null,
-  instructions text default null, requested_by uuid default null) returns jsonb
+  instructions text default null, requested_by uuid default null, request text default null) returns jsonb
 language plpgsql volatile as $$
 declare
   lead app_public.leads;
@@ -93,12 +95,12 @@ begin
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
   end if;
-  return app_private.start_generation(lead.id, requested_by, purpose, tone, language, instructions, null,
+  return app_private.start_generation(lead.id, requested_by, purpose, tone, language, instructions, sha256(convert_to(request, 'UTF8')),
     app_hidden.lead_email_facts(lead), app_hidden.lead_email_quotes(lead));
 end $$;
-comment on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid) is
-  'Begins a draft for the service itself, such as a step of a workflow: what the organization may see, and of prices what is public.';
-grant execute on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid), app_private.settle_generation(uuid, jsonb) to plat_worker;
+comment on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text) is
+  'Begins a draft for the service itself, such as a step of a workflow: what the organization may see, and of prices what is public. The same request (an execution and its step) gets the same draft, settled or not.';
+grant execute on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text), app_private.settle_generation(uuid, jsonb) to plat_worker;
 
 create function app_hidden.generation_status(id uuid) returns text
 language sql stable as $$ select g.status from app_public.service_intelligence_generations g where g.id = generation_status.id $$;

@@ -15,6 +15,8 @@ export interface DraftOrder {
   instructions?: string | null;
   /** Who answers for it, such as the creator of the workflow. */
   requestedBy?: string | null;
+  /** What it is asked for, such as an execution and its step: the same gets the same draft, also after a crash. */
+  request?: string | null;
 }
 
 /**
@@ -25,11 +27,19 @@ export interface DraftOrder {
 export async function draftLeadEmail(
   database: Queries,
   provider: DraftProvider,
-  { leadId, purpose, tone, language, instructions, requestedBy }: DraftOrder,
+  { leadId, purpose, tone, language, instructions, requestedBy, request }: DraftOrder,
 ): Promise<{ id: string; status: string; subject: string | null; body: string | null; warnings: string[] }> {
   const { rows } = await database.query(
-    "select app_private.begin_lead_email_for($1, $2, $3, $4, $5, $6) as begun",
-    [leadId, purpose ?? null, tone ?? null, language ?? null, instructions ?? null, requestedBy ?? null],
+    "select app_private.begin_lead_email_for($1, $2, $3, $4, $5, $6, $7) as begun",
+    [
+      leadId,
+      purpose ?? null,
+      tone ?? null,
+      language ?? null,
+      instructions ?? null,
+      requestedBy ?? null,
+      request ?? null,
+    ],
   );
   const begun = rows[0].begun as BegunDraft;
   const settle = async (outcome: Outcome) => {
@@ -39,6 +49,13 @@ export async function draftLeadEmail(
     );
     return settled.rows[0];
   };
+  if (begun.status !== "PENDING") {
+    const known = await database.query(
+      "select id, status, subject, body, warnings from app_public.service_intelligence_generations where id = $1",
+      [begun.id],
+    );
+    return known.rows[0];
+  }
   let outcome: Outcome;
   try {
     outcome = await composeDraft(provider, begun);

@@ -557,6 +557,20 @@ test("the service drafts for itself, with what is public of prices", async () =>
       body: expect.stringContaining("CAD 425,000"),
     });
     expect((await rowOf(lead))[0]).toMatchObject({ requested_by_id: world.owen.id, model: "embedded" });
+    // The same request, after a crash or in another process: the same draft.
+    const counted: DraftProvider = {
+      name: "TEST",
+      write: (request) => (asked.push(request), write(request)),
+    };
+    const step = { ...order, request: "execution 7, step 2" };
+    await pool.query("select app_private.begin_lead_email_for($1, null, 'CONCISE', null, null, $2, $3)", [
+      lead,
+      world.owen.id,
+      step.request,
+    ]);
+    const first = await draftLeadEmail(pool, counted, step);
+    expect(await draftLeadEmail(pool, counted, step)).toEqual(first);
+    expect(asked).toHaveLength(1);
     const failing = { name: "TEST", write: () => Promise.reject(new DraftFailed("Out of order.", true)) };
     await expect(draftLeadEmail(pool, failing, order)).rejects.toThrow("Out of order.");
     expect((await rowOf(lead))[0]).toMatchObject({ status: "FAILED", error: "Out of order." });
