@@ -1,5 +1,5 @@
---! Previous: sha1:473aa3c4054acd99cdd61a9325a4c381e4f0c33d
---! Hash: sha1:8ebdcd10edea060d2f7d50aa4ffa253432a30758
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:8ebdcd10edea060d2f7d50aa4ffa253432a30758
---! Hash: sha1:b8ff1d75093bb6b7775989b6d92c271f4e266fd6
+--! Previous: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
+--! Hash: sha1:2395534e57fb738745af06f68565f2affefa8e65
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

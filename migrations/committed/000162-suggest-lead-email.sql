@@ -1,5 +1,5 @@
---! Previous: sha1:b8ff1d75093bb6b7775989b6d92c271f4e266fd6
---! Hash: sha1:3cac72245d9f1ba685f28be2433b693c6e0682ca
+--! Previous: sha1:2395534e57fb738745af06f68565f2affefa8e65
+--! Hash: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -20,7 +20,9 @@ import { createBuyer } from "../harness/deals.ts";
 import { outcome, readMatrix } from "../harness/matrix.ts";
 import { invite } from "../harness/negotiations.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { refusal } from "../harness/people.ts";
 import { createIn } from "../harness/records.ts";
+import { createOutbox, runJobs } from "../tasks/worker.ts";
 
 const matrix = `
                                  | owner | admin | member    | seller    | builder   | buyer     | outsider  | anonymous
@@ -576,6 +578,59 @@ test("the service drafts for itself, with what is public of prices", async () =>
     expect((await rowOf(lead))[0]).toMatchObject({ status: "FAILED", error: "Out of order." });
   } finally {
     await pool.end();
+  }
+});
+
+test("what a person decides to send goes out once, as it was accepted", async () => {
+  const outbox = await createOutbox();
+  const work = () => runJobs(world.database.ownerUrl, outbox.provider);
+  const send = (id: string) =>
+    refusal(world.owner.query("select app_private.send_generation($1, $2)", [id, world.max.id]));
+  try {
+    await work();
+    await outbox.take();
+    const lead = await newLead({ name: "Sid Sent", email: "sid@example.com" });
+    const { id, body } = await suggest({ leadId: lead });
+    for (let times = 0; times < 2; times++) {
+      await world.owner.query("select app_private.send_generation($1, $2)", [id, world.max.id]);
+      await work();
+    }
+    const [mail, ...more] = await outbox.take();
+    expect(more).toEqual([]);
+    expect(mail!.to).toMatchObject([{ address: "sid@example.com" }]);
+    expect(mail!.replyTo).toMatchObject([{ name: "Max Member", address: world.max.email }]);
+    expect(mail!.text).toContain(body.split("\n").at(-1));
+    expect((await rowOf(lead))[0].status).toBe("ACCEPTED");
+    const { lead: after } = await world.max.get(
+      `query ($id: ID!) { lead(id: $id) { status firstResponseAt } }`,
+      {
+        id: lead,
+      },
+    );
+    expect(after).toMatchObject({ status: "CONTACTED", firstResponseAt: expect.any(String) });
+
+    // Who asks meanwhile not to be contacted gets nothing any more, and a draft that was blocked goes nowhere.
+    const late = await newLead({ name: "Lou Late", email: "lou@example.com" });
+    const { id: waiting } = await suggest({ leadId: late });
+    await world.owner.query("select app_private.send_generation($1, $2)", [waiting, world.max.id]);
+    await world.owen.get(
+      `mutation ($id: ID!) { updateLead(input: { id: $id, doNotContact: true }) { id } }`,
+      {
+        id: late,
+      },
+    );
+    await work();
+    expect(await outbox.take()).toEqual([]);
+    expect(await send(waiting)).toMatchObject({ code: "CONFLICT" });
+    says("Come tomorrow.");
+    expect(await send((await suggest({ leadId: lead })).id)).toMatchObject({ code: "INVALID_TRANSITION" });
+    const { id: unreachable } = await newLead({ name: "Una" }).then(
+      (leadId) => ((write = embedded.write), suggest({ leadId })),
+    );
+    expect(await send(unreachable)).toMatchObject({ code: "CONFLICT" });
+  } finally {
+    await outbox.provider.close();
+    await outbox.remove();
   }
 });
 

@@ -5,6 +5,8 @@ export type Block =
   | string
   /** What a user wrote, line breaks kept, set apart from what the service says. */
   | { quote: string }
+  /** What an organization has written, line breaks kept. */
+  | { text: string }
   | { code: string }
   | { link: string; label: string }
   | { facts: [label: string, value: string | null | undefined][] };
@@ -44,6 +46,10 @@ function textOf(block: Block): string {
     return lines(block.quote)
       .map((line) => `> ${oneLine(line, 20_000)}`)
       .join("\n");
+  if ("text" in block)
+    return lines(block.text)
+      .map((line) => oneLine(line, 20_000))
+      .join("\n");
   if ("code" in block) return `    ${block.code}`;
   if ("link" in block) return `${block.label}:\n${block.link}`;
   return given(block.facts)
@@ -55,6 +61,7 @@ function htmlOf(block: Block): string {
   if (typeof block === "string") return `<p>${escape(oneLine(block, 2000))}</p>`;
   if ("quote" in block)
     return `<blockquote style="margin:0;padding-left:1em;border-left:3px solid #ccc">${lines(block.quote).map(escape).join("<br>")}</blockquote>`;
+  if ("text" in block) return `<p>${lines(block.text).map(escape).join("<br>")}</p>`;
   if ("code" in block)
     return `<p style="font:700 24px monospace;letter-spacing:2px">${escape(block.code)}</p>`;
   if ("link" in block) {
