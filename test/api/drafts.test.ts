@@ -524,8 +524,8 @@ test("what cannot be is refused before anybody is asked", async () => {
     [{ leadId: late }, { code: "PROJECT_ARCHIVED" }, owen],
     [{ leadId: lead }, { code: "FORBIDDEN" }, reader],
   ];
-  for (const [input, refusal, person = max] of cases)
-    expect({ input, ...(await person.refused(suggestion, { input })) }).toMatchObject(refusal);
+  for (const [input, expected, person = max] of cases)
+    expect({ input, ...(await person.refused(suggestion, { input })) }).toMatchObject(expected);
   const missing = { input: { id: lead } };
   expect(await max.refused(acceptance, missing)).toMatchObject({ code: "NOT_FOUND", field: "id" });
   expect(await max.refused(disposal, missing)).toMatchObject({ code: "NOT_FOUND", field: "id" });
