@@ -1,4 +1,5 @@
-import type { Person, StartOptions } from "./api.ts";
+import type { Person } from "./api.ts";
+import type { HostOptions } from "./host.ts";
 import { affiliate, join, startWorld, type World } from "./world.ts";
 
 /** A record of the set-up. */
@@ -68,7 +69,7 @@ async function partner(world: World, person: Person, name: string, role: string)
   return organization as { id: string; slug: string };
 }
 
-export async function startPortfolio(options?: StartOptions): Promise<Portfolio> {
+export async function startPortfolio(options?: HostOptions): Promise<Portfolio> {
   const world = await startWorld(undefined, options);
   const [mia, sam, bob] = (await Promise.all(
     ["Mia Member", "Sam Seller", "Bob Builder"].map(world.signUp),

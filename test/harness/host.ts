@@ -1,0 +1,64 @@
+/** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
+import pino from "pino";
+import { generate } from "selfsigned";
+import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
+import { createApp } from "../../src/http/app.ts";
+import { listen } from "../../src/http/listen.ts";
+import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { secretKeys } from "./api.ts";
+
+export interface HostOptions extends Partial<
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "drafts">
+> {
+  /** Whose X-Forwarded-* headers count; as express takes it. */
+  trustProxy?: string[] | number | false;
+}
+
+/** A provider of a test file fails with a class of its own realm: its failures become those that the API knows. */
+const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
+  name,
+  write: (request) =>
+    write(request).catch((error: DraftFailed) => {
+      throw error.name === "DraftFailed"
+        ? new DraftFailed(error.message, error.retryable, { ...error })
+        : error;
+    }),
+});
+
+const certificate = generate([{ name: "commonName", value: "localhost" }]);
+
+/** Serves a database over HTTPS on a port of its own. */
+export async function serve(
+  authenticatorUrl: string,
+  dataDir: string,
+  { trustProxy = false, drafts, ...options }: HostOptions,
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const graphql = await startGraphql({
+    authenticatorUrl,
+    poolSize: 10,
+    jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    secretKeys,
+    fileStore: createFileStore({ dataDir }),
+    dataDir,
+    baseUrl: "https://plat.example",
+    log,
+    ...(drafts && { drafts: inThisRealm(drafts) }),
+    ...options,
+  });
+  const app = createApp({
+    config: { production: false, trustProxy, explorer: false },
+    log,
+    ...graphql.transport,
+  });
+  const { cert, private: key } = await certificate;
+  const listening = await listen(app, { port: 0, host: "127.0.0.1", cert, key });
+  return {
+    port: listening.port,
+    stop: async () => {
+      await listening.close(1000);
+      await graphql.release();
+    },
+  };
+}
