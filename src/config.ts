@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import type { OauthClientOptions } from "./integrations/oauth.ts";
 import type { S3Options } from "./providers/files/index.ts";
 import type { DraftOptions } from "./providers/drafts/index.ts";
 import { bareAddress } from "./providers/mail/compose.ts";
@@ -30,6 +31,8 @@ export interface Config {
   readonly secretKeys: readonly JwtKey[] | undefined;
   /** Whether the addresses of webhooks may lead to this machine. */
   readonly loopbackWebhooks: boolean;
+  /** Undefined means that no application that needs consent can be connected. */
+  readonly oauth: OauthClientOptions | undefined;
   /** Undefined means drafts are composed from facts. */
   readonly ai: DraftOptions | undefined;
   readonly smtpUrl: string | undefined;
@@ -110,6 +113,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const mailFrom = must("MAIL_FROM");
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
+  const issuer = read("OIDC_ISSUER");
+  const clientId = read("OIDC_CLIENT_ID");
+  const clientSecret = read("OIDC_CLIENT_SECRET");
   const provider = read("AI_PROVIDER");
   const apiKey = read("AI_API_KEY");
   const model = read("AI_MODEL");
@@ -138,6 +144,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     secretKeys: secretKeys && Object.freeze(secretKeys),
     loopbackWebhooks: must("LOOPBACK_WEBHOOKS"),
+    oauth: issuer && clientId ? Object.freeze({ issuer, clientId, clientSecret }) : undefined,
     ai:
       provider && model
         ? Object.freeze({ provider, apiKey, model, baseUrl: aiBaseUrl, timeoutMs })
@@ -166,6 +173,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   checkReadable("TLS_KEY", key, problems);
   checkReadable("GEOIP_FILE", config.geoipFile, problems);
   if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
+  if (!env.OIDC_ISSUER !== !clientId)
+    problems.push("OIDC_ISSUER and OIDC_CLIENT_ID belong together: set both or neither.");
+  if (clientSecret && !clientId) problems.push("OIDC_CLIENT_SECRET needs OIDC_ISSUER and OIDC_CLIENT_ID.");
   if (provider && !model) problems.push("AI_PROVIDER needs AI_MODEL, the model that writes drafts.");
   if (provider && !apiKey && (provider === "anthropic" || !aiBaseUrl))
     problems.push("AI_PROVIDER needs AI_API_KEY, the key for the provider.");

@@ -21,6 +21,11 @@ import { noProcessor, type PaymentProcessor } from "./providers/payments/index.t
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
+import { calendars } from "./http/calendars.ts";
+import { consentPage } from "./http/consent.ts";
+import { createIntegrations } from "./integrations/integrations.ts";
+import type { OauthClientOptions } from "./integrations/oauth.ts";
+import { integrationTransforms } from "./integrations/transforms.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 import { createSeal, type SealingKey } from "./seal.ts";
@@ -36,6 +41,8 @@ export interface GraphqlOptions {
   secretKeys: readonly SealingKey[];
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
+  /** Where users give consent to applications; without it, none that needs one is available. */
+  oauth?: OauthClientOptions | undefined;
   /** Who writes drafts; the embedded composer where left out. */
   drafts?: DraftProvider;
   /** Where the contents of files lie. */
@@ -66,6 +73,8 @@ export interface Graphql {
     | "trackers"
     | "unsubscribe"
     | "paymentsWebhook"
+    | "calendars"
+    | "consent"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -78,6 +87,7 @@ export async function startGraphql({
   jwtKeys,
   secretKeys,
   loopbackWebhooks = false,
+  oauth,
   drafts = createDraftProvider(),
   fileStore,
   dataDir,
@@ -96,21 +106,34 @@ export async function startGraphql({
   try {
     const files = createFiles({ store: fileStore, pool, incomingFolder: incomingFolder(dataDir) });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
+    const seal = createSeal(secretKeys);
+    const integrations = createIntegrations({
+      seal,
+      policy: { loopback: loopbackWebhooks },
+      baseUrl,
+      oauth,
+      query: (text, values) => pool.query(text, values),
+    });
     const pgl = postgraphile(
       createPreset({
         pool,
         signLoginToken: createLoginTokens(jwtKeys).sign,
         signFileAddress: addresses.sign,
         files,
-        webhookTransforms: webhookTransforms(createSeal(secretKeys), { loopback: loopbackWebhooks }),
+        webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, log),
+        integrationTransforms: integrationTransforms(integrations),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),
     );
-    const [constraintMessages] = await Promise.all([loadConstraintMessages(pool), pgl.getSchema()]);
+    const [constraintMessages] = await Promise.all([
+      loadConstraintMessages(pool),
+      pgl.getSchema(),
+      pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
+    ]);
     return {
       transport: {
         pgl,
@@ -124,6 +147,8 @@ export async function startGraphql({
         trackers: trackers(pool),
         unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
         paymentsWebhook: paymentsWebhook(payments, pool),
+        calendars: calendars(pool, baseUrl),
+        consent: consentPage(integrations),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

@@ -35,6 +35,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { IntegrationTransforms } from "./integrations/transforms.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
@@ -59,6 +60,7 @@ export interface PresetOptions {
   workflowChecks: ArgumentTransform;
   paymentTransforms: PaymentTransforms;
   draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
+  integrationTransforms: IntegrationTransforms;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -75,6 +77,7 @@ export function createPreset({
   workflowChecks,
   paymentTransforms,
   draftTransforms,
+  integrationTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -167,6 +170,7 @@ export function createPreset({
         workflowChecks,
         ...paymentTransforms,
         ...draftTransforms,
+        ...integrationTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -8,6 +8,8 @@ export interface SealingKey {
 }
 
 export interface Seal {
+  /** The key that seals. */
+  readonly kid: string;
   /** @returns `name of the key.everything else`, another one each time */
   seal(text: string): string;
   /** @throws Error when it was sealed with a key that is not there any more, or was changed since */
@@ -27,6 +29,7 @@ export function createSeal(keys: readonly SealingKey[]): Seal {
   const [first] = derived.keys();
   if (first === undefined) throw new Error("There is no key to seal with.");
   return {
+    kid: first,
     seal(text) {
       const iv = randomBytes(12);
       const cipher = createCipheriv(algorithm, derived.get(first)!, iv);

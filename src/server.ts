@@ -21,6 +21,7 @@ import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
+import { createIntegrations } from "./integrations/integrations.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
@@ -105,6 +106,13 @@ async function main(): Promise<void> {
               incomingFolder: incomingFolder(config.dataDir),
               viewers,
               payments: payments.processor,
+            integrations: createIntegrations({
+              seal: createSeal(await loadSecretKeys(config)),
+              policy: { loopback: config.loopbackWebhooks },
+              baseUrl: config.baseUrl,
+              oauth: config.oauth,
+              query: (text, values) => viewers.query(text, values),
+            }),
             webUrl,
             operatorEmail,
             unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
@@ -137,6 +145,7 @@ async function main(): Promise<void> {
         jwtKeys,
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
+        oauth: config.oauth,
         drafts,
         fileStore,
         dataDir: config.dataDir,

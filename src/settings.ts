@@ -183,14 +183,30 @@ export const settings = {
   SECRET_KEYS: setting({
     defaultText: "a random one, kept in DATA_DIR",
     description:
-      "Keys that the secrets of webhooks are sealed with, `name:secret,name:secret`, 32 characters or more each. The first seals, all open. Required in production with DATABASE_URL.",
+      "Keys that the secrets of webhooks and the credentials of integrations are sealed with, `name:secret,name:secret`, 32 characters or more each. The first seals, all open. Required in production with DATABASE_URL.",
     parse: jwtKeys,
   }),
   LOOPBACK_WEBHOOKS: setting({
     default: "0",
     description:
-      "For development: webhooks may lead to this machine (`https://localhost:3000`), any port, whatever the certificate.",
+      "For development: webhooks, and the mail servers of users, may lead to this machine (`https://localhost:3000`), any port, whatever the certificate.",
     parse: flag,
+  }),
+  OIDC_ISSUER: setting({
+    defaultText: "no application that needs consent can be connected",
+    description:
+      "OpenID Connect provider where users and organizations connect accounts, such as `https://id.example.com`; its client may lead back to `BASE_URL/integrations/callback`.",
+    parse: urlOf("https:", "http:"),
+  }),
+  OIDC_CLIENT_ID: setting({
+    defaultText: "none",
+    description: "What the provider calls the service; together with OIDC_ISSUER.",
+    parse: (text) => text,
+  }),
+  OIDC_CLIENT_SECRET: setting({
+    defaultText: "a public client",
+    description: "What the provider knows the service by.",
+    parse: (text) => text,
   }),
   AI_PROVIDER: setting({
     defaultText: "drafts are composed from facts, without any network",

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
+--! Previous: sha1:bfb2b41428b469532d2557170f29e7f985ec4020
+--! Hash: sha1:619aba80106e3e81838271fb9d405461a046b2c5
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
---! Hash: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
+--! Previous: sha1:619aba80106e3e81838271fb9d405461a046b2c5
+--! Hash: sha1:ab956c7e59bcbbbc11d12cce5465998548de4c63
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

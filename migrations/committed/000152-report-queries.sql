@@ -1,5 +1,5 @@
---! Previous: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
---! Hash: sha1:1310864621865252152a409648a4c3bf75ea25c4
+--! Previous: sha1:ab956c7e59bcbbbc11d12cce5465998548de4c63
+--! Hash: sha1:c3984b45adaec9092d9425f2df89e8695e4899f1
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

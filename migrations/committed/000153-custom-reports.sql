@@ -1,5 +1,5 @@
---! Previous: sha1:1310864621865252152a409648a4c3bf75ea25c4
---! Hash: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
+--! Previous: sha1:c3984b45adaec9092d9425f2df89e8695e4899f1
+--! Hash: sha1:2c63e3c1b67a6fef6363958132449a036e674286
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

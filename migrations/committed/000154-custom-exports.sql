@@ -1,5 +1,5 @@
---! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
---! Hash: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
+--! Previous: sha1:2c63e3c1b67a6fef6363958132449a036e674286
+--! Hash: sha1:2f7d07ace0cfc80597d0b5d933ee0ee0ca74db77
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
---! Hash: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
+--! Previous: sha1:2f7d07ace0cfc80597d0b5d933ee0ee0ca74db77
+--! Hash: sha1:2eee95605b8a678a7e100bce32711900f370c89e
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
---! Hash: sha1:5bfb9bdcb1e526ee1c4ff27d2c18ac488093b216
+--! Previous: sha1:2eee95605b8a678a7e100bce32711900f370c89e
+--! Hash: sha1:ecc4dde28cf421b930dc46818e691859476b7c95
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

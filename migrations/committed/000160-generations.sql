@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
+--! Previous: sha1:ecc4dde28cf421b930dc46818e691859476b7c95
+--! Hash: sha1:9c8977d9c7d237904cb9716dd6ad702735b5d8b7
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
---! Hash: sha1:2395534e57fb738745af06f68565f2affefa8e65
+--! Previous: sha1:9c8977d9c7d237904cb9716dd6ad702735b5d8b7
+--! Hash: sha1:cef39c90e979c37ea190d0b666f1df29b424463d
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

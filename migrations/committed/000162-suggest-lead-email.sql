@@ -1,5 +1,5 @@
---! Previous: sha1:2395534e57fb738745af06f68565f2affefa8e65
---! Hash: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
+--! Previous: sha1:cef39c90e979c37ea190d0b666f1df29b424463d
+--! Hash: sha1:adf3a0f3be91cea780a91dc973cb02273136bdfc
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
---! Hash: sha1:317d59fefafb61f2b03e36faf426e01809da9579
+--! Previous: sha1:adf3a0f3be91cea780a91dc973cb02273136bdfc
+--! Hash: sha1:872667b91a568a9b21b6943d88a034e9ecc72076
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -27,6 +27,7 @@ await withScratchDatabase(async (ownerUrl) => {
       workflowChecks: unused,
       paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
       draftTransforms: { composeLeadEmail: unused },
+      integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
     }),
   );
   await pool.end();

@@ -41,6 +41,10 @@ export interface AppDeps {
   readonly trackers?: RequestHandler<{ key: string }>;
   /** /unsubscribe/:token, the links of notification mails. */
   readonly unsubscribe?: RequestHandler<{ token: string }>;
+  /** GET /calendars/:token.ics, the feeds of appointments. */
+  readonly calendars?: RequestHandler<{ token: string }>;
+  /** GET /integrations/callback, where providers of consent lead back. */
+  readonly consent?: RequestHandler;
   /** POST /webhooks/payments, where the payment processor tells what changed. */
   readonly paymentsWebhook?: readonly RequestHandler[];
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
@@ -96,6 +100,9 @@ export function createApp(deps: AppDeps): Express {
       onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
       deps.unsubscribe,
     );
+  if (deps.calendars)
+    app.all("/calendars/:token.ics", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.calendars);
+  if (deps.consent) app.all("/integrations/callback", onlyMethods("GET"), deps.consent);
   if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);

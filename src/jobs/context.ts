@@ -2,6 +2,7 @@ import type { Task } from "graphile-worker";
 import type { Pool } from "pg";
 import type { FileStore } from "../providers/files/index.ts";
 import type { MailProvider } from "../providers/mail/index.ts";
+import type { Integrations } from "../integrations/integrations.ts";
 import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 
@@ -11,6 +12,7 @@ export interface TaskContext {
   /** Where the contents of files lie. */
   fileStore: FileStore;
   payments: PaymentProcessor;
+  integrations: Pick<Integrations, "keep" | "retry" | "sendAs">;
   /** For files on their way to the store. */
   incomingFolder: string;
   /** Connections of plat_authenticator, to read as somebody. */

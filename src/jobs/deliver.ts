@@ -15,13 +15,20 @@ export async function isSettled({ query }: JobHelpers, key: string): Promise<boo
 
 /**
  * Sends one mail, unless its key is settled. A final refusal is noted and logged, not thrown: to try again is useless.
+ * @param senderId the user in whose name it goes out: from their own mail account, where they have one that takes it.
  * @returns whether the mail was taken now.
  * @throws MailDeferred when it is worth another try; the job runner makes it.
  */
-export async function deliver(helpers: JobHelpers, message: MailMessage): Promise<boolean> {
+export async function deliver(
+  helpers: JobHelpers,
+  message: MailMessage,
+  senderId?: string | null,
+): Promise<boolean> {
   if (await isSettled(helpers, message.key)) return false;
+  const own = senderId ? await helpers.integrations.sendAs(senderId, message) : undefined;
   try {
-    const { id } = await helpers.mail.send(message);
+    if (own && "refused" in own) throw new MailRefused(own.refused);
+    const { id } = own ?? (await helpers.mail.send(message));
     await note(helpers, message, "SENT", id);
     return true;
   } catch (error) {
@@ -40,12 +47,13 @@ export async function deliverToEach(
   helpers: JobHelpers,
   recipients: string[],
   message: Omit<MailMessage, "to">,
+  senderId?: string | null,
 ): Promise<void> {
   const failures: unknown[] = [];
   for (const to of recipients) {
     if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
     try {
-      await deliver(helpers, { ...message, to, key: `${message.key} ${to}` });
+      await deliver(helpers, { ...message, to, key: `${message.key} ${to}` }, senderId);
     } catch (error) {
       failures.push(error);
     }

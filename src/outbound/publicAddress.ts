@@ -99,15 +99,28 @@ export async function resolvePublicAddress(text: string, policy: AddressPolicy):
   if (url.username || url.password)
     throw new AddressRefused("An address has no user name or password in it.");
   // The parser has made 127.1, 0x7f000001 and 2130706433 the same already.
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  const addresses = await resolveHost(host, policy);
-  const loopback = policy.loopback && addresses.every(({ address }) => isLoopback(address));
-  if (!loopback) {
-    if (!addresses.every(({ address }) => isPublicAddress(address)))
-      throw new AddressRefused("This address does not lead to a public network.");
-    if (!ports.includes(url.port)) throw new AddressRefused("The port of an address is 443 or 8443.");
-  }
+  const { addresses, isLoopback: loopback } = await resolvePublicHost(
+    url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, ""),
+    policy,
+  );
+  if (!loopback && !ports.includes(url.port))
+    throw new AddressRefused("The port of an address is 443 or 8443.");
   return { url, addresses, isLoopback: loopback };
+}
+
+/**
+ * Resolves the name of a host that is called otherwise than by an https address, such as a mail server.
+ * @throws AddressRefused, AddressUnknown
+ */
+export async function resolvePublicHost(
+  host: string,
+  policy: AddressPolicy,
+): Promise<Omit<Destination, "url">> {
+  const addresses = await resolveHost(host.toLowerCase(), policy);
+  const loopback = policy.loopback && addresses.every(({ address }) => isLoopback(address));
+  if (!loopback && !addresses.every(({ address }) => isPublicAddress(address)))
+    throw new AddressRefused("This address does not lead to a public network.");
+  return { addresses, isLoopback: loopback };
 }
 
 async function resolveHost(host: string, policy: AddressPolicy): Promise<CheckedAddress[]> {

@@ -24,12 +24,16 @@ const task: Task = async (payload, helpers) => {
   );
   const mail = rows[0];
   if (!mail) return;
-  await deliver(helpers, {
-    key: `generation ${id}`,
-    to: mail.recipient,
-    ...(mail.replyTo && { replyTo: { name: mail.sender, address: mail.replyTo } }),
-    ...acceptedDraft(mail),
-  });
+  await deliver(
+    helpers,
+    {
+      key: `generation ${id}`,
+      to: mail.recipient,
+      ...(mail.replyTo && { replyTo: { name: mail.sender, address: mail.replyTo } }),
+      ...acceptedDraft(mail),
+    },
+    idOf(payload, "senderId"),
+  );
 };
 
 export default task;

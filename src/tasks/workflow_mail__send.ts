@@ -14,6 +14,7 @@ interface Mail {
   organization: string;
   workflow: string;
   toTeam: boolean;
+  senderId: string | null;
 }
 
 /**
@@ -23,18 +24,24 @@ interface Mail {
 const task: Task = async (payload, helpers) => {
   const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];
   const { rows } = await helpers.query<Mail>(
-    `select key, recipients, subject, body, html, reply_to_name as "replyName", reply_to_address as "replyAddress", organization, workflow, to_team as "toTeam"
+    `select key, recipients, subject, body, html, reply_to_name as "replyName", reply_to_address as "replyAddress", organization, workflow, to_team as "toTeam",
+       case when not to_team then app_private.workflow_mail_sender($1) end as "senderId"
      from app_private.workflow_mail($1, $2)`,
     place,
   );
   const mail = rows[0];
   if (!mail) return;
   const { key, replyName, replyAddress } = mail;
-  await deliverToEach(helpers, mail.recipients, {
-    key,
-    ...(replyAddress ? { replyTo: { name: replyName, address: replyAddress } } : {}),
-    ...composedMail(mail),
-  });
+  await deliverToEach(
+    helpers,
+    mail.recipients,
+    {
+      key,
+      ...(replyAddress ? { replyTo: { name: replyName, address: replyAddress } } : {}),
+      ...composedMail(mail),
+    },
+    mail.senderId,
+  );
   await helpers.query("select app_private.note_workflow_mail($1, $2)", place);
 };
 

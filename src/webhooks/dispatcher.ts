@@ -7,6 +7,7 @@ import { Client, Pool } from "pg";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
+import { mapped, type Mapping } from "../integrations/mapping.ts";
 import type { Seal } from "../seal.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -32,6 +33,7 @@ const batch = 500;
 /** How often it looks without being called: for retries, and for calls that were missed. */
 const lookEveryMs = 1000;
 const answerLimit = 64 * 1024;
+const bodyLimit = 256 * 1024;
 
 interface Delivery {
   delivery_id: string;
@@ -41,6 +43,8 @@ interface Delivery {
   body: string;
   sealed: string;
   previous_sealed: string | null;
+  /** What an integration makes of the body. */
+  mapping: Mapping | null;
 }
 
 /** Starts to send, once the database can be reached. */
@@ -54,7 +58,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   /** The process of the database behind the listening connection: as long as it is there, so are we. */
   let holder = 0;
 
-  async function send({ sealed, previous_sealed, ...delivery }: Delivery): Promise<PostResult> {
+  async function send({ sealed, previous_sealed, mapping, ...delivery }: Delivery): Promise<PostResult> {
     let secrets: string[];
     try {
       secrets = [sealed, previous_sealed].filter((text) => text !== null).map(seal.open);
@@ -62,13 +66,16 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
       return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
     }
+    const body = mapping ? JSON.stringify(mapped(mapping, JSON.parse(delivery.body))) : delivery.body;
+    if (Buffer.byteLength(body) > bodyLimit)
+      return { answer: undefined, failure: "The mapped event is larger than 256 KB.", durationMs: 0 };
     return postPublicly(delivery.url, {
       headers: {
         "content-type": "application/json",
         "user-agent": "Plat-Webhooks/1",
-        ...signedHeaders(delivery.message_id, delivery.body, secrets),
+        ...signedHeaders(delivery.message_id, body, secrets),
       },
-      body: delivery.body,
+      body,
       timeoutMs,
       answerLimit,
       loopback,

@@ -8,11 +8,13 @@ import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/inde
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { jwtKeys, secretKeys } from "./api.ts";
 
+export { createIntegrations } from "../../src/integrations/integrations.ts";
+export { createSeal } from "../../src/seal.ts";
 export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts">
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth">
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;

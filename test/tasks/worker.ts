@@ -10,7 +10,8 @@ import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
-import { jwtKeys } from "../harness/api.ts";
+import type { OauthClientOptions } from "../../src/integrations/oauth.ts";
+import { jwtKeys, secretKeys } from "../harness/api.ts";
 import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 
 export interface Outbox {
@@ -44,9 +45,11 @@ export async function runJobs(
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
   payments: PaymentProcessor = noProcessor,
+  oauth?: OauthClientOptions,
 ): Promise<string[]> {
   const log: string[] = [];
   const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
+  const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   await runOnce({
     noHandleSignals: true,
     preset: {
@@ -56,6 +59,13 @@ export async function runJobs(
           mail,
           fileStore,
           payments,
+          integrations: host.createIntegrations({
+            seal: host.createSeal(secretKeys),
+            policy: { loopback: true },
+            baseUrl: "https://plat.example",
+            oauth,
+            query: (text, values) => viewers.query(text, values),
+          }),
           incomingFolder: tmpdir(),
           viewers,
           webUrl: "https://plat.example",

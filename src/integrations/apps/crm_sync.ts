@@ -1,0 +1,56 @@
+/** What happens, sent to another system in its own fields: a webhook of the integration's own, with a mapping applied to its body. */
+import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../outbound/publicAddress.ts";
+import { postPublicly } from "../../outbound/post.ts";
+import { freshSecret, signedHeaders } from "../../webhooks/signature.ts";
+import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
+import { checkMapping, mapped } from "../mapping.ts";
+
+const adapter: Adapter = {
+  async check({ url, events, mapping }, { policy, unknownEvent }) {
+    try {
+      await resolvePublicAddress(url as string, policy);
+    } catch (error) {
+      if (!(error instanceof AddressRefused || error instanceof AddressUnknown)) throw error;
+      throw new Misconfigured("config.url", error.message);
+    }
+    const unknown = await unknownEvent(events as string[]);
+    if (unknown !== undefined)
+      throw new Misconfigured(
+        "config.events",
+        `There is no event ${unknown}; name events such as lead.created, unit.* or *.`,
+      );
+    checkMapping(mapping as Record<string, string>);
+  },
+  async connect({ id, config, credentials }, { policy, seal }) {
+    const { url, events, mapping } = config as { url: string; events: string[]; mapping: Record<string, string> };
+    const secret = (credentials?.["secret"] as string | undefined) ?? freshSecret();
+    const event = { id, type: "integration.test", timestamp: new Date().toISOString(), data: {} };
+    const body = JSON.stringify(mapped(mapping, event));
+    const { answer, failure } = await postPublicly(url, {
+      ...policy,
+      headers: {
+        "content-type": "application/json",
+        "user-agent": "Plat-Webhooks/1",
+        "plat-event": "integration.test",
+        ...signedHeaders(id, body, [secret]),
+      },
+      body,
+      timeoutMs: 10_000,
+      answerLimit: 64 * 1024,
+    });
+    if (!answer || answer.status < 200 || answer.status > 299)
+      throw new ConnectionFailed(
+        answer ? `The receiver answered the test event with ${answer.status}.` : failure!,
+        { retryable: !answer || answer.status >= 500 || answer.status === 429 },
+      );
+    return {
+      credentials: { secret },
+      externalAccount: new URL(url).host,
+      // Who has it already needs it no more; who lost it makes a new integration.
+      ...(credentials ? {} : { shown: { secret } }),
+      extra: { url, events, mapping, sealedSecret: seal.seal(secret), secretPrefix: secret.slice(0, 12) },
+    };
+  },
+};
+
+export default adapter;

@@ -1,0 +1,93 @@
+/** A user's own mail server; src/integrations/mailAccounts.ts sends by it. */
+import { createTransport, type Transporter } from "nodemailer";
+import {
+  AddressRefused,
+  AddressUnknown,
+  resolvePublicHost,
+  type AddressPolicy,
+} from "../../outbound/publicAddress.ts";
+import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
+
+/** Ports that mail is submitted at. */
+const ports = [465, 587, 2525];
+
+/** A connection to what was checked, encrypted before the password goes over it. */
+export async function openMailAccount(
+  config: Record<string, any>,
+  credentials: Record<string, any>,
+  policy: AddressPolicy,
+): Promise<Transporter> {
+  const { host, port = 587 } = config as { host: string; port?: number };
+  const { addresses, isLoopback } = await resolvePublicHost(host, policy);
+  if (!isLoopback && !ports.includes(port))
+    throw new AddressRefused(`The port of a mail server is ${ports.join(", ")}.`);
+  return createTransport({
+    host: addresses[0]!.address,
+    port,
+    secure: port === 465,
+    requireTLS: true,
+    // The name is not asked for again, but the certificate has to be that of the name.
+    tls: { servername: isLoopback ? "localhost" : host, rejectUnauthorized: !isLoopback },
+    auth: { user: credentials["username"] as string, pass: credentials["password"] as string },
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 30_000,
+  });
+}
+
+/** What the library adds to an error. What the server said is not repeated: it may quote what it was sent. */
+export function toFailure(error: unknown): ConnectionFailed {
+  if (error instanceof ConnectionFailed) return error;
+  if (error instanceof AddressRefused)
+    return new ConnectionFailed(error.message, { retryable: false, cause: error });
+  if (error instanceof AddressUnknown)
+    return new ConnectionFailed(error.message, { retryable: true, cause: error });
+  const { code, responseCode } = error as { code?: string; responseCode?: number };
+  if (code === "EAUTH")
+    return new ConnectionFailed("The mail server does not accept this user name and password.", {
+      retryable: false,
+      cause: error,
+    });
+  if (code === "ETLS")
+    return new ConnectionFailed("The mail server offers no encrypted connection that can be trusted.", {
+      retryable: false,
+      cause: error,
+    });
+  const what = [code, responseCode].filter(Boolean).join(", ");
+  return new ConnectionFailed(`The mail server does not answer as it should${what && ` (${what})`}.`, {
+    retryable: true,
+    cause: error,
+  });
+}
+
+const adapter: Adapter = {
+  async check({ host, port = 587 }, { policy }) {
+    try {
+      const { isLoopback } = await resolvePublicHost(host as string, policy);
+      if (!isLoopback && !ports.includes(port as number))
+        throw new Misconfigured("config.port", `The port of a mail server is ${ports.join(", ")}.`);
+    } catch (error) {
+      if (error instanceof AddressRefused || error instanceof AddressUnknown)
+        throw new Misconfigured("config.host", error.message);
+      throw error;
+    }
+  },
+  async connect({ config, credentials }, { policy }) {
+    if (!credentials)
+      throw new ConnectionFailed("The user name and password are missing; update the integration with them.", {
+        retryable: false,
+      });
+    let transport: Transporter | undefined;
+    try {
+      transport = await openMailAccount(config, credentials, policy);
+      await transport.verify();
+    } catch (error) {
+      throw toFailure(error);
+    } finally {
+      transport?.close();
+    }
+    return { externalAccount: config["from"] as string };
+  },
+};
+
+export default adapter;

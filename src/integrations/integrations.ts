@@ -1,0 +1,269 @@
+/**
+ * Connecting: ask the application while no transaction is open, then write down what came of it. Operations do so for whoever
+ * asks (transforms.ts), the way back from a provider for whoever gave consent, jobs before credentials end.
+ */
+import { createHash } from "node:crypto";
+import type { AddressPolicy } from "../outbound/publicAddress.ts";
+import type { MailMessage } from "../providers/mail/index.ts";
+import type { Seal } from "../seal.ts";
+import {
+  ConnectionFailed,
+  type AppFacts,
+  type Connected,
+  type Connection,
+  type Tools,
+} from "./adapter.ts";
+import { adapters } from "./apps/index.ts";
+import { sendAs, type SentAs } from "./mailAccounts.ts";
+import { createOauthClient, type OauthClientOptions } from "./oauth.ts";
+import { checkAgainst } from "./schema.ts";
+
+export interface IntegrationsOptions {
+  seal: Seal;
+  policy: AddressPolicy;
+  /** The service's own address, without a trailing slash. */
+  baseUrl: string;
+  /** Undefined: no application with OAuth 2 is available. */
+  oauth: OauthClientOptions | undefined;
+  /** A connection of plat_authenticator, or of the owner. */
+  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+}
+
+/** What app_private.integration_facts gives. */
+export interface Facts {
+  id: string;
+  scope: Connection["scope"];
+  name: string;
+  status: string;
+  config: Record<string, any>;
+  sealed: string | null;
+  ownerId: string;
+  app: AppFacts;
+  /** Who is asked for consent. */
+  userId?: string;
+}
+
+/** A config and credentials that take the place of the present ones. */
+export interface Change {
+  config?: Record<string, any>;
+  credentials?: Record<string, any>;
+}
+
+export interface Integrations {
+  /** Refuses what cannot be of a config or credentials. @throws Misconfigured */
+  check(app: AppFacts, change: Change): Promise<void>;
+  /** Asks the application, and writes down what it says. @throws ConnectionFailed once that is written down */
+  connect(facts: Facts, how: { change?: Change; byService?: boolean }): Promise<Connected>;
+  /** What the provider of consent led back with. Undefined where nobody waits for it. @throws ConnectionFailed */
+  takeConsent(parameters: URLSearchParams): Promise<Connected | undefined>;
+  /** Refreshes by itself. @returns why it could not; undefined where it could */
+  retry(scope: Connection["scope"], id: string): Promise<string | undefined>;
+  /** Refreshes what ends soon, and seals with the present key what a former one sealed. */
+  keep(): Promise<void>;
+  /** Sends a mail from the user's own account. @returns undefined where they have none, or it did not take the mail */
+  sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined>;
+  sealCredentials(credentials: object): string;
+}
+
+/** At most so many at a time, so that one run of the job ends. */
+const batch = 50;
+
+export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+export function createIntegrations({
+  seal,
+  policy,
+  baseUrl,
+  oauth,
+  query,
+}: IntegrationsOptions): Integrations {
+  const client = oauth && createOauthClient(oauth, `${baseUrl}/integrations/callback`);
+  const theClient = () => {
+    if (!client)
+      throw new ConnectionFailed("The operator has not registered the service at a provider.", {
+        retryable: false,
+      });
+    return client;
+  };
+
+  const tools = (userId: string | undefined): Tools => ({
+    seal,
+    policy,
+    baseUrl,
+    async unknownEvent(names) {
+      const { rows } = await query("select app_private.are_event_names($1) as name", [names]);
+      return (rows[0].name as string | null) ?? undefined;
+    },
+    async consentUrl({ scope, id, app }) {
+      if (!userId)
+        throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+          retryable: false,
+        });
+      // The state can be read by nobody, is of this user, and names an attempt that is taken once.
+      const attempt = { userId, nonce: crypto.randomUUID() };
+      const { url, verifier } = await theClient().authorizationUrl("state", app.oauthScopes);
+      const { rows } = await query("select app_private.begin_consent($1, $2, $3, $4) as id", [
+        scope,
+        id,
+        userId,
+        seal.seal(verifier),
+      ]);
+      const address = new URL(url);
+      address.searchParams.set("state", seal.seal(JSON.stringify({ ...attempt, id: rows[0].id })));
+      return address.href;
+    },
+    freshTokens: (credentials) => theClient().refresh(credentials),
+  });
+
+  const openCredentials = (sealed: string): Record<string, any> => {
+    try {
+      return JSON.parse(seal.open(sealed)) as Record<string, any>;
+    } catch (error) {
+      throw new ConnectionFailed("The credentials cannot be opened any more; give them again.", {
+        retryable: false,
+        cause: error,
+      });
+    }
+  };
+  const sealCredentials = (credentials: object): string => seal.seal(JSON.stringify(credentials));
+
+  async function noteConnected(
+    { scope, id }: Facts,
+    result: Connected,
+    { config, sealed }: { config: Record<string, any> | undefined; sealed: string | null },
+  ): Promise<void> {
+    await query("select app_private.note_connected($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
+      scope,
+      id,
+      config ? JSON.stringify(config) : null,
+      result.credentials ? sealCredentials(result.credentials) : sealed,
+      result.lookup === undefined ? null : sha256(result.lookup),
+      result.expiresAt ?? null,
+      result.externalAccount ?? null,
+      result.pending ?? null,
+      result.extra ? JSON.stringify(result.extra) : null,
+    ]);
+  }
+
+  async function noteFailure(
+    scope: Connection["scope"],
+    id: string,
+    { message, retryable, dropCredentials }: ConnectionFailed,
+    byService: boolean,
+  ): Promise<void> {
+    await query("select app_private.note_failed($1, $2, $3, $4, $5, $6)", [
+      scope,
+      id,
+      message,
+      !retryable,
+      dropCredentials,
+      byService,
+    ]);
+  }
+
+  const integrations: Integrations = {
+    sealCredentials,
+    async check(app, { config, credentials }) {
+      if (config) checkAgainst(app.configSchema, config, "config");
+      if (credentials) {
+        checkAgainst(
+          app.credentialsSchema ?? { type: "object", additionalProperties: false },
+          credentials,
+          "credentials",
+        );
+      }
+      if (config) await adapters[app.key]?.check?.(config, tools(undefined));
+    },
+    async connect(facts, { change = {}, byService = false }) {
+      const { scope, id, name, status, app, userId } = facts;
+      try {
+        const adapter = adapters[app.key];
+        if (!adapter)
+          throw new ConnectionFailed("This version of the service does not know the application.", {
+            retryable: false,
+          });
+        // What was let in by a former key still is.
+        const sealed = change.credentials ? sealCredentials(change.credentials) : facts.sealed;
+        const credentials = change.credentials ?? (sealed === null ? undefined : openCredentials(sealed));
+        const config = change.config ?? facts.config;
+        const result = await adapter.connect(
+          { id, scope, name, status, config, credentials, app },
+          tools(userId),
+        );
+        await noteConnected(facts, result, {
+          config: change.config,
+          sealed: credentials === undefined ? null : sealCredentials(credentials),
+        });
+        return result;
+      } catch (error) {
+        if (!(error instanceof ConnectionFailed)) throw error;
+        // What does not work is not taken over, so nothing failed of what is there.
+        if (Object.keys(change).length === 0) await noteFailure(scope, id, error, byService);
+        throw error;
+      }
+    },
+    async takeConsent(parameters) {
+      let state: { id: string; userId: string };
+      try {
+        state = JSON.parse(seal.open(parameters.get("state") ?? ""));
+      } catch {
+        return undefined;
+      }
+      const { rows } = await query("select app_private.take_consent($1, $2) as facts", [
+        state.id,
+        state.userId,
+      ]);
+      const facts = rows[0].facts as (Facts & { sealedVerifier: string }) | null;
+      if (!facts) return undefined;
+      try {
+        const verifier = seal.open(facts.sealedVerifier);
+        const result = await theClient().redeem(parameters, parameters.get("state")!, verifier);
+        await noteConnected(facts, result, { config: undefined, sealed: null });
+        return result;
+      } catch (error) {
+        if (error instanceof ConnectionFailed)
+          await noteFailure(facts.scope, facts.id, error, false);
+        throw error;
+      }
+    },
+    async retry(scope, id) {
+      const { rows } = await query("select app_private.integration_facts($1, $2) as facts", [scope, id]);
+      const facts = rows[0].facts as Facts | null;
+      if (!facts) return "The integration was deleted.";
+      try {
+        await integrations.connect(facts, { byService: true });
+        return undefined;
+      } catch (error) {
+        if (error instanceof ConnectionFailed) return error.message;
+        throw error;
+      }
+    },
+    async keep() {
+      const { rows: former } = await query("select * from app_private.integrations_sealed_otherwise($1, $2)", [
+        seal.kid,
+        batch,
+      ]);
+      for (const { id, sealed } of former as { id: string; sealed: string }[]) {
+        let text: string;
+        try {
+          text = seal.open(sealed);
+        } catch {
+          // Its key is gone: the next use says so.
+          continue;
+        }
+        await query("select app_private.note_resealed($1, $2, $3)", [id, sealed, seal.seal(text)]);
+      }
+      const { rows: due } = await query("select * from app_private.due_integrations($1)", [batch]);
+      for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
+        await integrations.retry(scope, id);
+    },
+    sendAs: (userId, message) =>
+      sendAs(userId, message, {
+        query,
+        policy,
+        openCredentials,
+        noteFailure: (id, failure) => noteFailure("USER", id, failure, true),
+      }),
+  };
+  return integrations;
+}

@@ -1,0 +1,59 @@
+/** Sends mail in the name of a user who has connected a mail account. */
+import type { AddressPolicy } from "../outbound/publicAddress.ts";
+import { compose } from "../providers/mail/compose.ts";
+import type { MailMessage } from "../providers/mail/index.ts";
+import { ConnectionFailed } from "./adapter.ts";
+import { openMailAccount, toFailure } from "./apps/mail_account.ts";
+
+/** The id under which the server took it, or why it never will. */
+export type SentAs = { id: string } | { refused: string };
+
+interface Account {
+  id: string;
+  config: Record<string, any>;
+  sealed: string;
+}
+
+interface Needs {
+  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+  policy: AddressPolicy;
+  openCredentials(sealed: string): Record<string, any>;
+  noteFailure(id: string, failure: ConnectionFailed): Promise<void>;
+}
+
+/** @returns undefined where the user has no account, or it did not take the mail, which its integration then says */
+export async function sendAs(
+  userId: string,
+  message: MailMessage,
+  { query, policy, openCredentials, noteFailure }: Needs,
+): Promise<SentAs | undefined> {
+  const { rows } = await query("select * from app_private.mail_account($1)", [userId]);
+  const account = rows[0] as Account | undefined;
+  if (!account) return undefined;
+  const { from, fromName = "" } = account.config as { from: string; fromName?: string };
+  let id: string;
+  try {
+    const transport = await openMailAccount(account.config, openCredentials(account.sealed), policy);
+    try {
+      const mail = { ...compose(message, from), from: { name: fromName, address: from } };
+      ({ messageId: id } = await transport.sendMail(mail));
+    } finally {
+      transport.close();
+    }
+  } catch (error) {
+    const { command, responseCode } = error as { command?: string; responseCode?: number };
+    if (responseCode !== undefined && responseCode >= 500 && /^(RCPT TO|DATA)$/.test(command ?? ""))
+      return { refused: `The mail server refused this mail for good (${command}, ${responseCode}).` };
+    const failure = toFailure(error);
+    await noteFailure(
+      account.id,
+      new ConnectionFailed(`${failure.message} The mail went out from the address of the service instead.`, {
+        retryable: failure.retryable,
+      }),
+    );
+    return undefined;
+  }
+  // Sent is sent, whatever becomes of the note.
+  await query("select app_private.note_synced('USER', $1)", [account.id]).catch(() => {});
+  return { id };
+}

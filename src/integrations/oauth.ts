@@ -1,0 +1,144 @@
+/** OAuth 2 at the provider of the operator: authorization code with PKCE, by its OpenID Connect discovery document. */
+import * as oauth from "oauth4webapi";
+import { ConnectionFailed, type Connected } from "./adapter.ts";
+
+/** Where the operator has registered the service. */
+export interface OauthClientOptions {
+  issuer: string;
+  clientId: string;
+  /** Undefined for a public client. */
+  clientSecret: string | undefined;
+}
+
+export interface OauthClient {
+  /** Where the user gives consent, and what has to be kept for `redeem`. */
+  authorizationUrl(state: string, scopes: readonly string[]): Promise<{ url: string; verifier: string }>;
+  /** @param parameters what the provider led back with @throws ConnectionFailed */
+  redeem(parameters: URLSearchParams, state: string, verifier: string): Promise<Connected>;
+  /** @throws ConnectionFailed */
+  refresh(credentials: Record<string, any>): Promise<Connected>;
+}
+
+const timeoutMs = 10_000;
+
+export function createOauthClient(
+  { issuer, clientId, clientSecret }: OauthClientOptions,
+  redirectUri: string,
+): OauthClient {
+  const client: oauth.Client = { client_id: clientId };
+  const authentication = clientSecret === undefined ? oauth.None() : oauth.ClientSecretPost(clientSecret);
+  const options = () => ({
+    signal: AbortSignal.timeout(timeoutMs),
+    // The operator's own choice, such as a provider on this machine.
+    [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
+  });
+  let known: Promise<oauth.AuthorizationServer> | undefined;
+
+  function server(): Promise<oauth.AuthorizationServer> {
+    const found = (known ??= oauth
+      .discoveryRequest(new URL(issuer), options())
+      .then((response) => oauth.processDiscoveryResponse(new URL(issuer), response)));
+    // A provider that is down is asked again the next time.
+    found.catch(() => (known = undefined));
+    return found;
+  }
+
+  const connected = (
+    tokens: oauth.TokenEndpointResponse,
+    former: Record<string, any> | undefined,
+  ): Connected => {
+    const claims = oauth.getValidatedIdTokenClaims(tokens);
+    const account = claims && (claims["email"] ?? claims.sub);
+    return {
+      credentials: {
+        accessToken: tokens.access_token,
+        // Not every provider gives a new one each time.
+        refreshToken: tokens.refresh_token ?? former?.["refreshToken"],
+        scope: tokens.scope,
+      },
+      ...(tokens.expires_in !== undefined && {
+        expiresAt: new Date(Date.now() + tokens.expires_in * 1000),
+      }),
+      ...(typeof account === "string" && { externalAccount: account }),
+    };
+  };
+
+  return {
+    async authorizationUrl(state, scopes) {
+      const { authorization_endpoint: endpoint } = await server().catch(fail);
+      if (!endpoint) throw new ConnectionFailed("The provider has no page for consent.", { retryable: false });
+      const verifier = oauth.generateRandomCodeVerifier();
+      const url = new URL(endpoint);
+      for (const [name, value] of Object.entries({
+        response_type: "code",
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        scope: scopes.join(" "),
+        state,
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
+      }))
+        url.searchParams.set(name, value);
+      return { url: url.href, verifier };
+    },
+    async redeem(parameters, state, verifier) {
+      try {
+        const as = await server();
+        const valid = oauth.validateAuthResponse(as, client, parameters, state);
+        const response = await oauth.authorizationCodeGrantRequest(
+          as,
+          client,
+          authentication,
+          valid,
+          redirectUri,
+          verifier,
+          options(),
+        );
+        return connected(await oauth.processAuthorizationCodeResponse(as, client, response), undefined);
+      } catch (error) {
+        return fail(error);
+      }
+    },
+    async refresh(credentials) {
+      const { refreshToken } = credentials as { refreshToken?: string };
+      if (!refreshToken)
+        throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+          retryable: false,
+          dropCredentials: true,
+        });
+      try {
+        const as = await server();
+        const response = await oauth.refreshTokenGrantRequest(
+          as,
+          client,
+          authentication,
+          refreshToken,
+          options(),
+        );
+        return connected(await oauth.processRefreshTokenResponse(as, client, response), credentials);
+      } catch (error) {
+        return fail(error);
+      }
+    },
+  };
+}
+
+/** What went wrong, for people: codes of the provider, never what it was sent. */
+function fail(error: unknown): never {
+  if (error instanceof ConnectionFailed) throw error;
+  const { error: code, status } = error as { error?: unknown; status?: number };
+  if (code === "access_denied")
+    throw new ConnectionFailed("The consent was not given.", { retryable: false, cause: error });
+  if (code === "invalid_grant")
+    throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+      retryable: false,
+      dropCredentials: true,
+      cause: error,
+    });
+  if (typeof code === "string" && (status ?? 400) < 500)
+    throw new ConnectionFailed(`The provider refused (${code.slice(0, 60).replace(/[^\w .-]/g, "")}).`, {
+      retryable: false,
+      cause: error,
+    });
+  throw new ConnectionFailed("The provider does not answer as it should.", { retryable: true, cause: error });
+}

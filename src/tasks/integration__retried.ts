@@ -1,0 +1,13 @@
+import type { Task } from "graphile-worker";
+import { idOf } from "../jobs/payload.ts";
+
+/**
+ * Refreshes the integration {id} of an organization, for the escalation ticket {ticketId}, which that ends.
+ * Run twice: asks the application twice; the ticket ends once.
+ */
+const task: Task = async (payload, { integrations, query }) => {
+  const error = await integrations.retry("ORGANIZATION", idOf(payload));
+  await query("select app_private.end_resolution($1, $2)", [idOf(payload, "ticketId"), error ?? null]);
+};
+
+export default task;
