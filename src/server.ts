@@ -103,9 +103,9 @@ async function main(): Promise<void> {
           taskContext({
             mail,
             fileStore,
-              incomingFolder: incomingFolder(config.dataDir),
-              viewers,
-              payments: payments.processor,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
+            payments: payments.processor,
             integrations: createIntegrations({
               seal: createSeal(await loadSecretKeys(config)),
               policy: { loopback: config.loopbackWebhooks },

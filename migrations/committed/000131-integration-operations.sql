@@ -1,5 +1,5 @@
 --! Previous: sha1:d3276a64173cc7957522de8ae4dd21ae80e59bb6
---! Hash: sha1:7b2957cfb91601d445727275e192f536b0a04e0c
+--! Hash: sha1:a83aaaf8dce847a8f1ad3453043a9b0da0527fd2
 --! Message: integration-operations
 
 -- What goes to an application goes in steps, while no transaction is open (src/integrations): a begin_… function checks as the
@@ -7,7 +7,7 @@
 -- operation itself only gives the record.
 
 create domain app_public.integration_credentials as jsonb;
-comment on domain app_public.integration_credentials is E'@transform hideCredentials\n\nWhat an application lets the caller in by: kept sealed, and never shown again.';
+comment on domain app_public.integration_credentials is E'@inputType JSON\n@transform hideCredentials\n\nWhat an application lets the caller in by: kept sealed, and never shown again.';
 create domain app_public.integration_attempt as jsonb;
 comment on domain app_public.integration_attempt is E'@transform connectIntegration\n@given\n\nWhat came of connecting: the record, and what is shown once.';
 

@@ -1,5 +1,5 @@
---! Previous: sha1:7b2957cfb91601d445727275e192f536b0a04e0c
---! Hash: sha1:bfb2b41428b469532d2557170f29e7f985ec4020
+--! Previous: sha1:a83aaaf8dce847a8f1ad3453043a9b0da0527fd2
+--! Hash: sha1:b7d47738acfe018680937baadd486e215ffd0e4e
 --! Message: integration-apps
 
 -- The applications that come with the service, and what they do in the database.

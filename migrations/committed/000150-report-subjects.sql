@@ -1,5 +1,5 @@
---! Previous: sha1:bfb2b41428b469532d2557170f29e7f985ec4020
---! Hash: sha1:619aba80106e3e81838271fb9d405461a046b2c5
+--! Previous: sha1:b7d47738acfe018680937baadd486e215ffd0e4e
+--! Hash: sha1:2149cd7de107937731e4b4e38e2ffd67ff8cea8e
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:619aba80106e3e81838271fb9d405461a046b2c5
---! Hash: sha1:ab956c7e59bcbbbc11d12cce5465998548de4c63
+--! Previous: sha1:2149cd7de107937731e4b4e38e2ffd67ff8cea8e
+--! Hash: sha1:6a02088e5e4479a7fde6f8d46344ffd6a6c1e50f
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

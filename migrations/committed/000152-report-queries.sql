@@ -1,5 +1,5 @@
---! Previous: sha1:ab956c7e59bcbbbc11d12cce5465998548de4c63
---! Hash: sha1:c3984b45adaec9092d9425f2df89e8695e4899f1
+--! Previous: sha1:6a02088e5e4479a7fde6f8d46344ffd6a6c1e50f
+--! Hash: sha1:14deda7de1dee660d8fd449391906f8209dc87cd
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:c3984b45adaec9092d9425f2df89e8695e4899f1
---! Hash: sha1:2c63e3c1b67a6fef6363958132449a036e674286
+--! Previous: sha1:14deda7de1dee660d8fd449391906f8209dc87cd
+--! Hash: sha1:7478c0dedc7fae37892f4d9bc87617d539df1b16
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

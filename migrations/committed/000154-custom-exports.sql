@@ -1,5 +1,5 @@
---! Previous: sha1:2c63e3c1b67a6fef6363958132449a036e674286
---! Hash: sha1:2f7d07ace0cfc80597d0b5d933ee0ee0ca74db77
+--! Previous: sha1:7478c0dedc7fae37892f4d9bc87617d539df1b16
+--! Hash: sha1:6c59eca1078089e25f947b4ee20209bffde70bf4
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

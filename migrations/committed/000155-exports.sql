@@ -1,5 +1,5 @@
---! Previous: sha1:2f7d07ace0cfc80597d0b5d933ee0ee0ca74db77
---! Hash: sha1:2eee95605b8a678a7e100bce32711900f370c89e
+--! Previous: sha1:6c59eca1078089e25f947b4ee20209bffde70bf4
+--! Hash: sha1:bb8a38342af9cf604bc9ad53ab88593e6ac38eb0
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

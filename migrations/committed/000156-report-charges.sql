@@ -1,5 +1,5 @@
---! Previous: sha1:2eee95605b8a678a7e100bce32711900f370c89e
---! Hash: sha1:ecc4dde28cf421b930dc46818e691859476b7c95
+--! Previous: sha1:bb8a38342af9cf604bc9ad53ab88593e6ac38eb0
+--! Hash: sha1:dd126f3b73028022d621e35075ae92dde8fdbe17
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:ecc4dde28cf421b930dc46818e691859476b7c95
---! Hash: sha1:9c8977d9c7d237904cb9716dd6ad702735b5d8b7
+--! Previous: sha1:dd126f3b73028022d621e35075ae92dde8fdbe17
+--! Hash: sha1:403823efff85cc037aa04c9c3b11daa686bbe55d
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

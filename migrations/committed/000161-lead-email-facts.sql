@@ -1,5 +1,5 @@
---! Previous: sha1:9c8977d9c7d237904cb9716dd6ad702735b5d8b7
---! Hash: sha1:cef39c90e979c37ea190d0b666f1df29b424463d
+--! Previous: sha1:403823efff85cc037aa04c9c3b11daa686bbe55d
+--! Hash: sha1:3f05fe2a6815b4fb3b23c385ade901d38a45db6f
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

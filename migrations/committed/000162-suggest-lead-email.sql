@@ -1,5 +1,5 @@
---! Previous: sha1:cef39c90e979c37ea190d0b666f1df29b424463d
---! Hash: sha1:adf3a0f3be91cea780a91dc973cb02273136bdfc
+--! Previous: sha1:3f05fe2a6815b4fb3b23c385ade901d38a45db6f
+--! Hash: sha1:a531908a0a0fbd17e5568c0359b68afec2658f13
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

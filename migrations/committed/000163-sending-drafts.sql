@@ -1,5 +1,5 @@
---! Previous: sha1:adf3a0f3be91cea780a91dc973cb02273136bdfc
---! Hash: sha1:872667b91a568a9b21b6943d88a034e9ecc72076
+--! Previous: sha1:a531908a0a0fbd17e5568c0359b68afec2658f13
+--! Hash: sha1:0b7395d5fb7db3fef992ef6c69692f44f8720004
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -17,11 +17,16 @@ export function consentPage(integrations: Integrations): RequestHandler {
           "FORBIDDEN",
           "This link was used already, or is too old; refresh the integration for another one.",
         );
-      response.type("text/plain; charset=utf-8").send("The application is connected. You can close this page.");
+      response
+        .type("text/plain; charset=utf-8")
+        .send("The application is connected. You can close this page.");
     } catch (error) {
       if (!(error instanceof ConnectionFailed)) throw error;
       requestState(request).log.warn({ err: error }, "A consent could not be redeemed.");
-      throw new CodedError("PROVIDER_ERROR", error.message, { provider: "oauth", retryable: error.retryable });
+      throw new CodedError("PROVIDER_ERROR", error.message, {
+        provider: "oauth",
+        retryable: error.retryable,
+      });
     }
   };
 }

@@ -6,13 +6,7 @@ import { createHash } from "node:crypto";
 import type { AddressPolicy } from "../outbound/publicAddress.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
 import type { Seal } from "../seal.ts";
-import {
-  ConnectionFailed,
-  type AppFacts,
-  type Connected,
-  type Connection,
-  type Tools,
-} from "./adapter.ts";
+import { ConnectionFailed, type AppFacts, type Connected, type Connection, type Tools } from "./adapter.ts";
 import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
 import { createOauthClient, type OauthClientOptions } from "./oauth.ts";
@@ -221,8 +215,7 @@ export function createIntegrations({
         await noteConnected(facts, result, { config: undefined, sealed: null });
         return result;
       } catch (error) {
-        if (error instanceof ConnectionFailed)
-          await noteFailure(facts.scope, facts.id, error, false);
+        if (error instanceof ConnectionFailed) await noteFailure(facts.scope, facts.id, error, false);
         throw error;
       }
     },
@@ -239,10 +232,10 @@ export function createIntegrations({
       }
     },
     async keep() {
-      const { rows: former } = await query("select * from app_private.integrations_sealed_otherwise($1, $2)", [
-        seal.kid,
-        batch,
-      ]);
+      const { rows: former } = await query(
+        "select * from app_private.integrations_sealed_otherwise($1, $2)",
+        [seal.kid, batch],
+      );
       for (const { id, sealed } of former as { id: string; sealed: string }[]) {
         let text: string;
         try {

@@ -66,7 +66,8 @@ export function createOauthClient(
   return {
     async authorizationUrl(state, scopes) {
       const { authorization_endpoint: endpoint } = await server().catch(fail);
-      if (!endpoint) throw new ConnectionFailed("The provider has no page for consent.", { retryable: false });
+      if (!endpoint)
+        throw new ConnectionFailed("The provider has no page for consent.", { retryable: false });
       const verifier = oauth.generateRandomCodeVerifier();
       const url = new URL(endpoint);
       for (const [name, value] of Object.entries({

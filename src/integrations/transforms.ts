@@ -43,16 +43,17 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
         if (value !== undefined && value !== null) change[name] = value as Record<string, any>;
       }
       if (operation.startsWith("create")) {
-        const offered: Offered = await asViewer(context, "select app_hidden.offered_app($1, $2, $3, $4) as begun", [
-          scope,
-          text("organizationId"),
-          text("appKey"),
-          json(repeat),
-        ]);
+        const offered: Offered = await asViewer(
+          context,
+          "select app_hidden.offered_app($1, $2, $3, $4) as begun",
+          [scope, text("organizationId"), text("appKey"), json(repeat)],
+        );
         if (offered.answered) return null;
         const { app, ownerId, requestKey, userId } = offered;
         if (app.credentialsSchema && !change.credentials)
-          throw new CodedError("BAD_USER_INPUT", "This application needs credentials.", { field: "credentials" });
+          throw new CodedError("BAD_USER_INPUT", "This application needs credentials.", {
+            field: "credentials",
+          });
         await check(app, { ...change, config: change.config ?? {} });
         const facts: Facts = await asViewer(
           context,
@@ -79,7 +80,12 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
       const facts: Facts & { answered: boolean } = await asViewer(
         context,
         "select app_hidden.integration_to_connect($1, app_hidden.record_id($2, $3, 'id'), $4) as begun",
-        [scope, scope === "USER" ? "user_integrations" : "organization_integrations", text("id"), json(repeat)],
+        [
+          scope,
+          scope === "USER" ? "user_integrations" : "organization_integrations",
+          text("id"),
+          json(repeat),
+        ],
       );
       if (facts.answered) return null;
       if (operation.startsWith("update")) {

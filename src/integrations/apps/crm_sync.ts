@@ -22,7 +22,11 @@ const adapter: Adapter = {
     checkMapping(mapping as Record<string, string>);
   },
   async connect({ id, config, credentials }, { policy, seal }) {
-    const { url, events, mapping } = config as { url: string; events: string[]; mapping: Record<string, string> };
+    const { url, events, mapping } = config as {
+      url: string;
+      events: string[];
+      mapping: Record<string, string>;
+    };
     const secret = (credentials?.["secret"] as string | undefined) ?? freshSecret();
     const event = { id, type: "integration.test", timestamp: new Date().toISOString(), data: {} };
     const body = JSON.stringify(mapped(mapping, event));

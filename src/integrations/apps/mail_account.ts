@@ -74,9 +74,12 @@ const adapter: Adapter = {
   },
   async connect({ config, credentials }, { policy }) {
     if (!credentials)
-      throw new ConnectionFailed("The user name and password are missing; update the integration with them.", {
-        retryable: false,
-      });
+      throw new ConnectionFailed(
+        "The user name and password are missing; update the integration with them.",
+        {
+          retryable: false,
+        },
+      );
     let transport: Transporter | undefined;
     try {
       transport = await openMailAccount(config, credentials, policy);

@@ -1,0 +1,767 @@
+/**
+ * Integrations: who may connect what, what is refused, and each application against a real counterpart. The table is the
+ * specification of who may do what with the integration of an organization; one of a user is only theirs.
+ *
+ *   yes     the operation goes through
+ *   null    null without an error; none: an empty list
+ *   a code  refused with it
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { request } from "node:https";
+import { setImmediate } from "node:timers/promises";
+import ICAL from "ical.js";
+import { OAuth2Server } from "oauth2-mock-server";
+import pino from "pino";
+import { generate } from "selfsigned";
+import { Webhook } from "standardwebhooks";
+import { createSeal } from "../../src/seal.ts";
+import { startDispatcher } from "../../src/webhooks/dispatcher.ts";
+import { secretKeys, type Person } from "../harness/api.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { outcome, readMatrix } from "../harness/matrix.ts";
+import { invite } from "../harness/negotiations.ts";
+import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { startSmtpServer, type SmtpServer } from "../tasks/smtp.ts";
+import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
+import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
+
+const matrix = `
+         | owner | admin | member    | seller    | builder   | buyer     | outsider  | anonymous
+create   | yes   | yes   | FORBIDDEN | FORBIDDEN | FORBIDDEN | FORBIDDEN | FORBIDDEN | UNAUTH
+read     | yes   | yes   | null      | null      | null      | null      | null      | null
+list     | yes   | yes   | null      | null      | null      | null      | null      | null
+refresh  | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+update   | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+disable  | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+delete   | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
+connect  | yes   | yes   | yes       | yes       | yes       | yes       | yes       | UNAUTH
+apps     | 2     | 2     | 2         | 2         | 2         | 2         | 2         | none
+`;
+
+let world: Portfolio;
+let bea: Person;
+let receiver: Receiver;
+let provider: OAuth2Server;
+let smtp: SmtpServer;
+let outbox: Outbox;
+let drafts = 0;
+const oauth = () => ({ issuer: provider.issuer.url!, clientId: "plat", clientSecret: "shh" });
+
+const fields = `id name status statusReason config externalAccount connectedAt lastRefreshedAt lastSyncAt lastError version
+  app { key authType } allowedTransitions { to }`;
+const operation =
+  (name: string) =>
+  (input: Record<string, unknown>): [string, Record<string, unknown>] => [
+    `mutation ($input: ${name[0]!.toUpperCase()}${name.slice(1)}Input!) { ${name}(input: $input) { ${fields} } }`,
+    { input },
+  ];
+const createOwn = operation("createUserIntegration");
+const refreshOwn = operation("refreshUserIntegration");
+const disableOwn = operation("disableUserIntegration");
+const updateOwn = operation("updateUserIntegration");
+const create = operation("createOrganizationIntegration");
+const refresh = operation("refreshOrganizationIntegration");
+const disable = operation("disableOrganizationIntegration");
+const update = operation("updateOrganizationIntegration");
+const remove = operation("deleteOrganizationIntegration");
+const gives = async (person: Person, [query, variables]: [string, Record<string, unknown>]): Promise<any> =>
+  Object.values(await person.get(query, variables))[0];
+const refuses = (person: Person, [query, variables]: [string, Record<string, unknown>]) =>
+  person.refused(query, variables);
+
+const sync = (more = {}) => ({
+  organizationId: world.harbour.id,
+  appKey: "crm_sync",
+  name: "Our CRM",
+  config: {
+    url: receiver.url,
+    events: ["lead.created"],
+    mapping: {
+      mail: "data.email",
+      full_name: "{{ data.name | upcase }}",
+      kind: "type",
+      gone: "data.nothing.there",
+    },
+  },
+  ...more,
+});
+const account = (more = {}, credentials = { username: "max", password: "open sesame" }) => ({
+  appKey: "mail_account",
+  config: { host: "localhost", port: smtp.port, from: "max@builder.example", fromName: "Max M.", ...more },
+  credentials,
+});
+
+/** A page of the service. */
+function page(path: string, headers: Record<string, string> = {}) {
+  return new Promise<{ status: number; headers: Record<string, any>; text: string }>((done, fail) => {
+    request(new URL(path, world.url), { headers, rejectUnauthorized: false, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => (text += part));
+      response.on("end", () => done({ status: response.statusCode!, headers: response.headers, text }));
+    })
+      .on("error", fail)
+      .end();
+  });
+}
+const jobs = () => runJobs(world.database.ownerUrl, outbox.provider, undefined, undefined, oauth());
+
+beforeAll(async () => {
+  provider = new OAuth2Server();
+  await provider.issuer.keys.generate("RS256");
+  await provider.start(0, "localhost");
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+  [receiver, outbox, smtp] = await Promise.all([
+    startReceiver(),
+    createOutbox(),
+    startSmtpServer({
+      cert,
+      key,
+      authOptional: false,
+      onAuth: ({ username, password }, _session, done) =>
+        password === "open sesame" ? done(null, { user: username! }) : done(new Error("no")),
+    }),
+  ]);
+  world = await startPortfolio(undefined, { loopbackWebhooks: true, oauth: oauth() });
+  bea = await world.signUp("Bea Buyer");
+});
+afterAll(async () => {
+  await world.stop();
+  await Promise.all([receiver.close(), smtp.close(), outbox.remove(), provider.stop()]);
+});
+
+test("who may do what", async () => {
+  const { owen, ada, max, sam, bob, olga, anonymous, harbour } = world;
+  const people: Record<string, Person> = {
+    owner: owen,
+    admin: ada,
+    member: max,
+    seller: sam,
+    builder: bob,
+    buyer: bea,
+    outsider: olga,
+    anonymous,
+  };
+  const { id } = await gives(owen, create(sync()));
+  const tries: Record<string, (person: Person) => any> = {
+    create: (person) => person.ask(...create(sync())),
+    read: (person) => person.ask("query ($id: ID!) { organizationIntegration(id: $id) { id } }", { id }),
+    list: async (person) => {
+      const answer = await person.ask(
+        "query ($id: ID!) { organization(id: $id) { integrations { id } } }",
+        harbour,
+      );
+      return { ...answer, data: { list: answer.data.organization?.integrations ? {} : null } };
+    },
+    refresh: (person) => person.ask(...refresh({ id })),
+    update: (person) => person.ask(...update({ id, name: "Renamed" })),
+    disable: (person) => person.ask(...disable({ id })),
+    delete: async (person) => {
+      const other = person === owen || person === ada ? (await gives(owen, create(sync()))).id : id;
+      return person.ask(...remove({ id: other }));
+    },
+    connect: (person) => person.ask(...createOwn({ appKey: "calendar_feed" })),
+    apps: (person) => person.ask("{ organizationIntegrationApps { key } }"),
+  };
+  const { names, rows } = readMatrix(matrix);
+  for (const row of rows) {
+    const found: string[] = [];
+    for (const name of names)
+      found.push(outcome(await tries[row.operation]!(people[name]!), { UNAUTHENTICATED: "UNAUTH" }));
+    expect([row.operation, ...found]).toEqual([row.operation, ...row.expected]);
+  }
+  const left = await owen.get("query ($id: ID!) { organization(id: $id) { integrations { id } } }", harbour);
+  for (const integration of left.organization.integrations) await gives(owen, remove(integration));
+  // A user's own is nobody else's, not even an owner's.
+  const own = await gives(max, createOwn({ appKey: "calendar_feed" }));
+  for (const other of [owen, sam, bea, olga]) {
+    for (const name of [
+      "refreshUserIntegration",
+      "disableUserIntegration",
+      "deleteUserIntegration",
+      "updateUserIntegration",
+    ])
+      expect(await refuses(other, operation(name)({ id: own.id }))).toMatchObject({ code: "NOT_FOUND" });
+    expect(
+      (
+        await other.get(
+          "query ($id: ID!) { userIntegration(id: $id) { id } user(id: $id) { integrations { id } } }",
+          { id: own.id },
+        )
+      ).userIntegration,
+    ).toBeNull();
+    const { user } = await other.get("query ($id: ID!) { user(id: $id) { integrations { id } } }", {
+      id: max.id,
+    });
+    expect(user?.integrations ?? []).toEqual([]);
+  }
+  const { viewer, userIntegrationApps } = await max.get(
+    "{ viewer { integrations { id app { key } } } userIntegrationApps { key scope authType available installed configSchema oauthScopes } }",
+  );
+  expect(viewer.integrations.map((i: any) => i.id)).toContain(own.id);
+  expect(userIntegrationApps).toEqual([
+    expect.objectContaining({ key: "calendar_feed", authType: "NONE", available: true, installed: true }),
+    expect.objectContaining({ key: "mail_account", authType: "BASIC", available: true, installed: false }),
+    expect.objectContaining({
+      key: "openid_account",
+      authType: "OAUTH2",
+      available: true,
+      oauthScopes: ["openid", "email", "offline_access"],
+    }),
+  ]);
+});
+
+test("what cannot be is refused, with the place of the fault, and leaves nothing behind", async () => {
+  const { owen, max } = world;
+  const count = async () =>
+    (
+      await world.owner.query(
+        "select (select count(*) from app_public.user_integrations) + (select count(*) from app_public.organization_integrations) as n",
+      )
+    ).rows[0].n;
+  const before = await count();
+  const config = sync().config;
+  const refusals: [Person, [string, Record<string, unknown>], string, string][] = [
+    [max, createOwn({ appKey: "no_such_app" }), "NOT_FOUND", "appKey"],
+    [max, createOwn({ appKey: "crm_sync" }), "NOT_FOUND", "appKey"],
+    [owen, create(sync({ appKey: "calendar_feed" })), "NOT_FOUND", "appKey"],
+    [
+      max,
+      createOwn({ appKey: "calendar_feed", config: { colour: "red" } }),
+      "BAD_USER_INPUT",
+      "config.colour",
+    ],
+    [max, createOwn({ appKey: "calendar_feed", config: [1] }), "BAD_USER_INPUT", "config"],
+    [
+      max,
+      createOwn({ appKey: "calendar_feed", credentials: { token: "mine" } }),
+      "BAD_USER_INPUT",
+      "credentials.token",
+    ],
+    [max, createOwn({ ...account(), credentials: undefined }), "BAD_USER_INPUT", "credentials"],
+    [
+      max,
+      createOwn({ ...account(), credentials: { username: "max" } }),
+      "BAD_USER_INPUT",
+      "credentials.password",
+    ],
+    [max, createOwn(account({ port: "25" })), "BAD_USER_INPUT", "config.port"],
+    [max, createOwn(account({ from: "max" })), "BAD_USER_INPUT", "config.from"],
+    [max, createOwn(account({ host: "169.254.169.254" })), "BAD_USER_INPUT", "config.host"],
+    [max, createOwn(account({ host: "10.0.0.7" })), "BAD_USER_INPUT", "config.host"],
+    [max, createOwn(account({ host: "mail.internal" })), "BAD_USER_INPUT", "config.host"],
+    [max, createOwn(account({ host: "8.8.8.8", port: 22 })), "BAD_USER_INPUT", "config.port"],
+    [owen, create(sync({ config: undefined })), "BAD_USER_INPUT", "config.url"],
+    [
+      owen,
+      create(sync({ config: { ...config, url: "https://192.168.1.1/hook" } })),
+      "BAD_USER_INPUT",
+      "config.url",
+    ],
+    [owen, create(sync({ config: { ...config, url: "http://localhost" } })), "BAD_USER_INPUT", "config.url"],
+    [
+      owen,
+      create(sync({ config: { ...config, events: ["lead.exploded"] } })),
+      "BAD_USER_INPUT",
+      "config.events",
+    ],
+    [owen, create(sync({ config: { ...config, events: [] } })), "BAD_USER_INPUT", "config.events"],
+    [owen, create(sync({ config: { ...config, mapping: {} } })), "BAD_USER_INPUT", "config.mapping"],
+    [
+      owen,
+      create(sync({ config: { ...config, mapping: { mail: 7 } } })),
+      "BAD_USER_INPUT",
+      "config.mapping.mail",
+    ],
+    [
+      owen,
+      create(sync({ config: { ...config, mapping: { mail: "data..email" } } })),
+      "BAD_USER_INPUT",
+      "config.mapping.mail",
+    ],
+    [
+      owen,
+      create(sync({ config: { ...config, mapping: { mail: "{{ data.email" } } })),
+      "BAD_USER_INPUT",
+      "config.mapping.mail",
+    ],
+    [owen, create(sync({ name: "x".repeat(301) })), "BAD_USER_INPUT", "name"],
+  ];
+  for (const [person, asked, code, field] of refusals)
+    expect({ ...(await refuses(person, asked)), asked: asked[1] }).toMatchObject({
+      code,
+      field,
+      asked: asked[1],
+    });
+  expect(await count()).toBe(before);
+});
+
+test("a calendar feed holds exactly the appointments of its user, until it is disabled", async () => {
+  const { owen, max, sam, project, quiet, leads } = world;
+  const appointment = async (person: Person, input: Record<string, unknown>) =>
+    (
+      await person.get(
+        "mutation ($input: CreateAppointmentInput!) { createAppointment(input: $input) { id } }",
+        {
+          input: {
+            type: "IN_PERSON_TOUR",
+            startsAt: "2031-03-09T06:30:00Z",
+            endsAt: "2031-03-09T07:30:00Z",
+            timeZone: "America/Toronto",
+            ...input,
+          },
+        },
+      )
+    ).createAppointment.id as string;
+  const mine = await appointment(owen, {
+    leadId: leads.maxs.id,
+    hostId: max.id,
+    title: "See the show home; bring ID, please",
+    location: "1 Bay St, Toronto\nSuite 5",
+  });
+  const cancelled = await appointment(owen, {
+    leadId: leads.maxs.id,
+    hostId: max.id,
+    startsAt: "2031-04-01T15:00:00Z",
+    endsAt: "2031-04-01T16:00:00Z",
+  });
+  // Another member's lead of a project in which members see their own only: hosted by somebody else, and not max's to see.
+  await appointment(owen, { leadId: leads.mias.id, hostId: world.mia.id });
+  const ofSam = await appointment(sam, { leadId: leads.sams.id, hostId: sam.id });
+  await owen.get("mutation ($input: UpdateAppointmentInput!) { updateAppointment(input: $input) { id } }", {
+    input: { id: cancelled, status: "CANCELLED", cancellationReason: "Snow" },
+  });
+  expect([project.id, quiet.id]).toHaveLength(2);
+
+  const feed = await gives(max, createOwn({ appKey: "calendar_feed", name: "Work" }));
+  expect(feed).toMatchObject({ status: "ENABLED", name: "Work", lastError: null });
+  const path = new URL(feed.config.feedUrl).pathname;
+  expect(path).toMatch(/^\/calendars\/[\w-]{43}\.ics$/);
+  const first = await page(path);
+  expect(first).toMatchObject({ status: 200, headers: { "content-type": "text/calendar; charset=utf-8" } });
+  const events = (text: string) => {
+    const calendar = new ICAL.Component(ICAL.parse(text));
+    expect(calendar.getFirstPropertyValue("version")).toBe("2.0");
+    return calendar.getAllSubcomponents("vevent").map((component) => ({
+      event: new ICAL.Event(component),
+      status: component.getFirstPropertyValue("status"),
+    }));
+  };
+  const found = events(first.text);
+  expect(found.map(({ event, status }) => [event.uid, status]).sort()).toEqual(
+    [
+      [`${mine}@plat.example`, "CONFIRMED"],
+      [`${cancelled}@plat.example`, "CANCELLED"],
+    ].sort(),
+  );
+  const show = found.find(({ event }) => event.uid.startsWith(mine))!.event;
+  expect(show.summary).toBe("See the show home; bring ID, please – Maxs Molly");
+  expect(show.location).toBe("1 Bay St, Toronto\nSuite 5");
+  expect(show.description).toContain("(America/Toronto)");
+  // The night in which Toronto's clocks go forward: the instant is right whatever the reader's zone.
+  expect(show.startDate.toJSDate().toISOString()).toBe("2031-03-09T06:30:00.000Z");
+  expect(show.endDate.toJSDate().toISOString()).toBe("2031-03-09T07:30:00.000Z");
+  expect((await page(path, { "if-none-match": first.headers["etag"] })).status).toBe(304);
+
+  await owen.get("mutation ($input: UpdateAppointmentInput!) { updateAppointment(input: $input) { id } }", {
+    input: { id: mine, startsAt: "2031-03-10T13:00:00Z", endsAt: "2031-03-10T14:00:00Z" },
+  });
+  const second = await page(path, { "if-none-match": first.headers["etag"] });
+  expect(second.status).toBe(200);
+  const moved = events(second.text).find(({ event }) => event.uid === show.uid)!.event;
+  expect(moved.sequence).toBeGreaterThan(show.sequence);
+  expect(moved.startDate.toJSDate().toISOString()).toBe("2031-03-10T13:00:00.000Z");
+
+  // A seller's feed has theirs; a buyer's that of the purchase.
+  const samsFeed = await gives(sam, createOwn({ appKey: "calendar_feed" }));
+  expect(
+    events((await page(new URL(samsFeed.config.feedUrl).pathname)).text).map(({ event }) => event.uid),
+  ).toEqual([`${ofSam}@plat.example`]);
+  const { id: leadId } = await createLead(owen, { projectId: project.id, name: "Bea as a lead" });
+  const unit = (
+    await owen.get("mutation ($input: CreateUnitInput!) { createUnit(input: $input) { id } }", {
+      input: { projectId: project.id, title: "Home 1", number: "1", price: "400000", status: "AVAILABLE" },
+    })
+  ).createUnit.id;
+  const purchase = await createBuyer(owen, project, { leadId, unitId: unit });
+  await invite(world, purchase, bea);
+  const closing = await appointment(owen, { buyerId: purchase, hostId: owen.id, type: "CLOSING" });
+  const beas = await gives(bea, createOwn({ appKey: "calendar_feed" }));
+  expect(
+    events((await page(new URL(beas.config.feedUrl).pathname)).text).map(({ event }) => event.uid),
+  ).toEqual([`${closing}@plat.example`]);
+
+  // The address is shown at creation and by a refresh, and kept nowhere in the clear.
+  const read = async () =>
+    (
+      await max.get(
+        "query ($id: ID!) { userIntegration(id: $id) { status lastSyncAt version config } }",
+        feed,
+      )
+    ).userIntegration;
+  const seen = await read();
+  expect(seen).toMatchObject({ status: "ENABLED", config: {}, version: feed.version });
+  expect(seen.lastSyncAt).not.toBeNull();
+  const token = path.slice(11, -4);
+  const { rows } = await world.owner.query(
+    "select count(*)::int as n from app_public.events e where e.data::text like $1 or e.changes::text like $1",
+    [`%${token}%`],
+  );
+  expect(rows[0].n).toBe(0);
+  expect((await gives(max, refreshOwn({ id: feed.id }))).config.feedUrl).toBe(feed.config.feedUrl);
+  expect((await page("/calendars/" + "A".repeat(43) + ".ics")).status).toBe(404);
+  expect(await gives(max, disableOwn({ id: feed.id, reason: "On holiday" }))).toMatchObject({
+    status: "DISABLED",
+    statusReason: "On holiday",
+  });
+  expect((await page(path)).status).toBe(404);
+  expect(await gives(max, refreshOwn({ id: feed.id }))).toMatchObject({
+    status: "ENABLED",
+    statusReason: null,
+  });
+  expect((await page(path)).status).toBe(200);
+  await world.owner.query("update app_public.users set status = 'SUSPENDED' where id = $1", [sam.id]);
+  expect((await page(new URL(samsFeed.config.feedUrl).pathname)).status).toBe(404);
+  await world.owner.query("update app_public.users set status = 'ACTIVE' where id = $1", [sam.id]);
+});
+
+test("mail goes out from the user's own account, and visibly from the service's where that fails", async () => {
+  const { max, project } = world;
+  await jobs();
+  await outbox.take();
+  const made = await gives(max, createOwn(account({}, { username: "max", password: "guessed" })));
+  expect(made).toMatchObject({
+    status: "PENDING",
+    lastError: "The mail server does not accept this user name and password.",
+    connectedAt: null,
+  });
+  const refused = await refuses(max, refreshOwn({ id: made.id }));
+  expect(refused).toMatchObject({ code: "PROVIDER_ERROR", provider: "mail_account", retryable: false });
+  // What does not work is not taken over.
+  expect(await refuses(max, updateOwn({ id: made.id, config: account({ port: 1 }).config }))).toMatchObject({
+    code: "PROVIDER_ERROR",
+    retryable: true,
+  });
+  const fixed = await gives(max, updateOwn({ id: made.id, credentials: account().credentials }));
+  expect(fixed).toMatchObject({
+    status: "ENABLED",
+    lastError: null,
+    externalAccount: "max@builder.example",
+    config: account().config,
+  });
+  expect(JSON.stringify([made, fixed, refused])).not.toMatch(/sesame|guessed/);
+
+  const sent = async () => {
+    const { id: leadId } = await createLead(max, {
+      projectId: project.id,
+      name: "Lena Lead",
+      email: `lena.${++drafts}@example.com`,
+      subscribed: true,
+    });
+    const { suggestLeadEmail: draft } = await max.get(
+      "mutation ($input: SuggestLeadEmailInput!) { suggestLeadEmail(input: $input) { id status } }",
+      { input: { leadId, purpose: "Follow up" } },
+    );
+    await world.owner.query("select app_private.send_generation($1, $2)", [draft.id, max.id]);
+    await jobs();
+  };
+  await sent();
+  expect(smtp.mails).toHaveLength(1);
+  expect(smtp.mails[0]).toMatchObject({
+    user: "max",
+    encrypted: true,
+    to: [expect.stringContaining("lena.")],
+    email: { from: { address: "max@builder.example", name: "Max M." } },
+  });
+  expect(await outbox.take()).toEqual([]);
+
+  // Its password is changed at the server: the mail goes out all the same, and the account says so.
+  await world.owner.query(
+    "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
+    [made.id, createSeal(secretKeys).seal(JSON.stringify({ username: "max", password: "of old" }))],
+  );
+  await sent();
+  expect(smtp.mails).toHaveLength(1);
+  expect((await outbox.take()).map((mail) => mail.from?.address)).toEqual(["no-reply@plat.example"]);
+  const read = async () =>
+    (await max.get("query ($id: ID!) { userIntegration(id: $id) { status statusReason lastError } }", made))
+      .userIntegration;
+  expect(await read()).toMatchObject({
+    status: "ERROR",
+    statusReason: expect.stringContaining("went out from the address of the service instead"),
+  });
+  const { rows } = await world.owner.query(
+    `select sealed from app_private.integration_secrets where integration_id = $1
+     union all select concat(e.data, e.changes) from app_public.events e where e.subject_id = $1`,
+    [made.id],
+  );
+  for (const { sealed } of rows) expect(sealed).not.toMatch(/sesame|guessed|of old/);
+});
+
+test("a sync sends events in the receiver's own fields, signed, again until they are taken", async () => {
+  const { owen, project, harbour } = world;
+  receiver.answers(status(503));
+  const made = await gives(owen, create(sync()));
+  expect(made).toMatchObject({
+    status: "PENDING",
+    lastError: "The receiver answered the test event with 503.",
+  });
+  expect(await refuses(owen, refresh({ id: made.id }))).toMatchObject({
+    code: "PROVIDER_ERROR",
+    provider: "crm_sync",
+    retryable: true,
+  });
+  receiver.answers(status(204));
+  const enabled = await gives(owen, refresh({ id: made.id }));
+  expect(enabled).toMatchObject({
+    status: "ENABLED",
+    externalAccount: new URL(receiver.url).host,
+    lastError: null,
+  });
+  const { secret } = enabled.config;
+  expect(secret).toMatch(/^whsec_/);
+  const hidden = await owen.get("query ($id: ID!) { organization(id: $id) { webhooks { id } } }", harbour);
+  expect(hidden.organization.webhooks).toEqual([]);
+
+  const dispatcher = await startDispatcher({
+    connectionString: world.database.ownerUrl,
+    seal: createSeal(secretKeys),
+    loopback: true,
+    log: pino({ level: "silent" }),
+  });
+  try {
+    const came = receiver.messages.length;
+    const arrived = async (wanted: number) => {
+      for (const end = Date.now() + 20_000; receiver.messages.length < came + wanted; await setImmediate())
+        if (Date.now() > end) throw new Error("Nothing came.");
+      return receiver.messages.at(-1)!;
+    };
+    receiver.answers(status(500));
+    await createLead(owen, { projectId: project.id, name: "Nora New", email: "nora@example.com" });
+    const message = await arrived(1);
+    expect(message.event).toEqual({
+      mail: "nora@example.com",
+      full_name: "NORA NEW",
+      kind: "lead.created",
+      gone: null,
+    });
+    expect(() => new Webhook(secret).verify(message.text, message.headers)).not.toThrow();
+    const until = async (isSo: (found: any) => boolean) => {
+      for (const end = Date.now() + 20_000; ; await setImmediate()) {
+        const { organizationIntegration: found } = await owen.get(
+          "query ($id: ID!) { organizationIntegration(id: $id) { status statusReason lastError lastSyncAt } }",
+          made,
+        );
+        if (isSo(found)) return found;
+        if (Date.now() > end) throw new Error(JSON.stringify(found));
+      }
+    };
+    await until(({ lastError }) => lastError === "The receiver did not take the last attempt.");
+    // What waits is tried at once by a refresh; the test event comes first.
+    receiver.answers(status(204));
+    await gives(owen, refresh({ id: made.id }));
+    const again = await arrived(3);
+    expect(again.id).toBe(message.id);
+    const well = await until(({ lastError, lastSyncAt }) => lastError === null && lastSyncAt !== null);
+    expect(well.status).toBe("ENABLED");
+
+    // Gone for good: ERROR, a ticket, and its action RETRY.
+    receiver.answers(status(410));
+    await createLead(owen, { projectId: project.id, name: "Olaf Old", email: "olaf@example.com" });
+    const failed = await until((found) => found.status === "ERROR");
+    expect(failed.statusReason).toBe("The receiver answered 410: it is gone for good.");
+    const ticketOf = async () =>
+      (
+        await world.owner.query(
+          "select id, kind, status, action_error, available_actions::text as actions from app_public.escalation_tickets where subject_id = $1 order by id desc",
+          [made.id],
+        )
+      ).rows[0];
+    const ticket = await ticketOf();
+    expect(ticket).toMatchObject({ kind: "INTEGRATION_FAILURE", status: "OPEN", actions: "{RETRY,DISMISS}" });
+    const resolve = () =>
+      owen.get(
+        "mutation ($input: ResolveEscalationTicketInput!) { resolveEscalationTicket(input: $input) { status } }",
+        { input: { id: ticket.id, action: "RETRY" } },
+      );
+    await resolve();
+    await jobs();
+    expect(await ticketOf()).toMatchObject({
+      status: "FAILED",
+      action_error: "The receiver answered the test event with 410.",
+    });
+    receiver.answers(status(204));
+    await resolve();
+    await jobs();
+    expect(await ticketOf()).toMatchObject({ status: "RESOLVED" });
+    expect((await until((found) => found.status === "ENABLED")).lastError).toBeNull();
+
+    // Disabled, nothing goes out; deleted, nothing is left.
+    await gives(owen, disable({ id: made.id }));
+    const before = receiver.messages.length;
+    await createLead(owen, { projectId: project.id, name: "Quentin Quiet", email: "quentin@example.com" });
+    await world.owner.query("select app_private.fan_out_webhooks(500)");
+    expect(
+      (
+        await world.owner.query(
+          "select count(*)::int as n from app_private.webhook_queue q join app_public.webhooks w on w.id = q.webhook_id where w.integration_id = $1",
+          [made.id],
+        )
+      ).rows[0].n,
+    ).toBe(0);
+    await gives(owen, remove({ id: made.id }));
+    expect(receiver.messages).toHaveLength(before);
+    expect(await refuses(owen, refresh({ id: made.id }))).toMatchObject({ code: "NOT_FOUND" });
+  } finally {
+    await dispatcher.stop();
+  }
+});
+
+test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end, failures kept", async () => {
+  const { owen, max, harbour } = world;
+  const made = await gives(max, createOwn({ appKey: "openid_account" }));
+  expect(made).toMatchObject({
+    status: "PENDING",
+    statusReason: expect.stringContaining("authorizationUrl"),
+  });
+  const consent = new URL(made.config.authorizationUrl);
+  expect(Object.fromEntries(consent.searchParams)).toMatchObject({
+    response_type: "code",
+    client_id: "plat",
+    code_challenge_method: "S256",
+    redirect_uri: "https://plat.example/integrations/callback",
+    scope: "openid email offline_access",
+  });
+  const led = async (url: string | URL) => {
+    const { headers } = await fetch(url, { redirect: "manual" });
+    const back = new URL(headers.get("location")!);
+    return back.pathname + back.search;
+  };
+  const callback = await led(consent);
+  const forged = callback.replace(/state=[^&]{20}/, "state=AAAAAAAAAAAAAAAAAAAA");
+  expect((await page(forged)).status).toBe(403);
+  expect((await page("/integrations/callback")).status).toBe(403);
+  // The mock checks the verifier against the challenge.
+  const landed = await page(callback);
+  expect(landed).toMatchObject({ status: 200, text: expect.stringContaining("connected") });
+  expect((await page(callback)).status).toBe(403);
+  const read = async () =>
+    (await max.get(`query ($id: ID!) { userIntegration(id: $id) { ${fields} } }`, { id: made.id }))
+      .userIntegration;
+  const connected = await read();
+  expect(connected).toMatchObject({
+    status: "ENABLED",
+    statusReason: null,
+    externalAccount: "johndoe",
+    config: {},
+  });
+  const secretOf = async () =>
+    (
+      await world.owner.query(
+        "select sealed, expires_at, next_refresh_at from app_private.integration_secrets where integration_id = $1",
+        [made.id],
+      )
+    ).rows[0];
+  const seal = createSeal(secretKeys);
+  const secret = await secretOf();
+  expect(JSON.parse(seal.open(secret.sealed))).toMatchObject({
+    accessToken: expect.any(String),
+    refreshToken: expect.any(String),
+  });
+  expect(secret.next_refresh_at < secret.expires_at).toBe(true);
+
+  const due = () =>
+    world.owner.query(
+      "update app_private.integration_secrets set next_refresh_at = now() where integration_id = $1",
+      [made.id],
+    );
+  const keep = async () => {
+    await world.owner.query("select app_private.add_job('integrations__refresh')");
+    await jobs();
+  };
+  await due();
+  await keep();
+  expect((await secretOf()).sealed).not.toBe(secret.sealed);
+  expect(await read()).toMatchObject({ status: "ENABLED", version: connected.version });
+
+  // The provider is down for a while: kept, tried again, later and later.
+  const answerWith = (statusCode: number, body: Record<string, unknown>) =>
+    provider.service.once("beforeResponse", (response: any) => Object.assign(response, { statusCode, body }));
+  answerWith(503, {});
+  await due();
+  await keep();
+  expect(await read()).toMatchObject({
+    status: "ENABLED",
+    lastError: "The provider does not answer as it should.",
+  });
+  expect((await secretOf()).next_refresh_at.getTime()).toBeGreaterThan(Date.now());
+  answerWith(503, {});
+  expect(await refuses(max, refreshOwn({ id: made.id }))).toMatchObject({
+    code: "PROVIDER_ERROR",
+    provider: "openid_account",
+    retryable: true,
+  });
+  // The consent was withdrawn: ERROR, and the next refresh asks for it again.
+  answerWith(400, { error: "invalid_grant" });
+  await due();
+  await keep();
+  expect(await read()).toMatchObject({
+    status: "ERROR",
+    lastError: expect.stringContaining("give it again"),
+  });
+  expect((await secretOf()).sealed).toBeNull();
+  const asked = await gives(max, refreshOwn({ id: made.id }));
+  expect(asked).toMatchObject({ status: "ERROR", config: { authorizationUrl: expect.any(String) } });
+  const denied = new URL(await led(asked.config.authorizationUrl), world.url);
+  denied.searchParams.delete("code");
+  denied.searchParams.set("error", "access_denied");
+  expect((await page(denied.pathname + denied.search)).status).toBe(502);
+  const anew = await gives(max, refreshOwn({ id: made.id }));
+  expect((await page(await led(anew.config.authorizationUrl))).status).toBe(200);
+  expect(await read()).toMatchObject({ status: "ENABLED", lastError: null });
+
+  // One of an organization: whoever has lost the right gets nothing out of a consent.
+  const shared = await gives(
+    world.ada,
+    create({ organizationId: harbour.id, appKey: "openid_organization" }),
+  );
+  const way = await led(shared.config.authorizationUrl);
+  await world.owner.query(
+    "update app_public.organization_user_connections set role = 'MEMBER' where user_id = $1",
+    [world.ada.id],
+  );
+  expect((await page(way)).status).toBe(403);
+  expect(
+    (
+      await owen.get(
+        "query ($id: ID!) { organizationIntegration(id: $id) { status connectedBy { id } } }",
+        shared,
+      )
+    ).organizationIntegration,
+  ).toEqual({ status: "PENDING", connectedBy: { id: world.ada.id } });
+
+  // A former key seals no longer once the job has run.
+  const rotated = createSeal([{ kid: "old", secret: "a former key of the tests with 32 characters" }]);
+  await world.owner.query(
+    "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
+    [made.id, rotated.seal("{}")],
+  );
+  await keep();
+  expect((await secretOf()).sealed).toMatch(/^old\./);
+  await world.owner.query(
+    "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
+    [made.id, "other." + seal.seal("{}").split(".")[1]],
+  );
+  await keep();
+  expect(await refuses(max, refreshOwn({ id: made.id }))).toMatchObject({
+    code: "PROVIDER_ERROR",
+    message: "The credentials cannot be opened any more; give them again.",
+  });
+});
+
+test("the same request again makes one integration", async () => {
+  const [query, variables] = createOwn({ appKey: "calendar_feed", idempotencyKey: "once" });
+  const [one, two] = await Promise.all([world.olga.get(query, variables), world.olga.get(query, variables)]);
+  expect(two.createUserIntegration.id).toBe(one.createUserIntegration.id);
+  const third = await world.olga.get(query, variables);
+  expect(third.createUserIntegration.id).toBe(one.createUserIntegration.id);
+});
