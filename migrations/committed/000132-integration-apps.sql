@@ -1,5 +1,5 @@
 --! Previous: sha1:a83aaaf8dce847a8f1ad3453043a9b0da0527fd2
---! Hash: sha1:b7d47738acfe018680937baadd486e215ffd0e4e
+--! Hash: sha1:445d0632c7835ae569e9f6cac6819e243d06026d
 --! Message: integration-apps
 
 -- The applications that come with the service, and what they do in the database.
@@ -81,11 +81,14 @@ begin
       values (webhook.id, integration.organization_id,
         coalesce((select c.last_sequence from app_private.event_counters c where c.stream_id = integration.organization_id), 0), integration_id, extra -> 'mapping');
   else
-    -- By hand: what waits is tried at once, and one that was disabled begins with the present.
+    -- By hand: one that was disabled begins with the present.
     perform set_config('plat.service', '', true);
     update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED' where w.id = webhook.id;
     perform set_config('plat.service', before, true);
-    update app_private.webhook_progress p set mapping = extra -> 'mapping' where p.webhook_id = webhook.id;
+    update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null where p.webhook_id = webhook.id;
+    -- The receiver is well: what waits is tried at once.
+    update app_private.webhook_queue q set due_at = now() where q.webhook_id = webhook.id and not q.leased and q.due_at > now();
+    perform app_private.call_dispatchers(webhook.organization_id);
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
   end if;

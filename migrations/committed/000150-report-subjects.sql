@@ -1,5 +1,5 @@
---! Previous: sha1:b7d47738acfe018680937baadd486e215ffd0e4e
---! Hash: sha1:2149cd7de107937731e4b4e38e2ffd67ff8cea8e
+--! Previous: sha1:445d0632c7835ae569e9f6cac6819e243d06026d
+--! Hash: sha1:da401ab09e5d59505ac14453e1f86f61e2ba4102
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:2149cd7de107937731e4b4e38e2ffd67ff8cea8e
---! Hash: sha1:6a02088e5e4479a7fde6f8d46344ffd6a6c1e50f
+--! Previous: sha1:da401ab09e5d59505ac14453e1f86f61e2ba4102
+--! Hash: sha1:4d07c9f98bef6e50e4308c08547c899790910da8
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:6a02088e5e4479a7fde6f8d46344ffd6a6c1e50f
---! Hash: sha1:14deda7de1dee660d8fd449391906f8209dc87cd
+--! Previous: sha1:4d07c9f98bef6e50e4308c08547c899790910da8
+--! Hash: sha1:1795c97cf1cf11ce0b259f002124029a111ed3ef
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

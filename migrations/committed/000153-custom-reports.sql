@@ -1,5 +1,5 @@
---! Previous: sha1:14deda7de1dee660d8fd449391906f8209dc87cd
---! Hash: sha1:7478c0dedc7fae37892f4d9bc87617d539df1b16
+--! Previous: sha1:1795c97cf1cf11ce0b259f002124029a111ed3ef
+--! Hash: sha1:189b04962c3ca4702a77fbedeab0a07e7d142729
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:7478c0dedc7fae37892f4d9bc87617d539df1b16
---! Hash: sha1:6c59eca1078089e25f947b4ee20209bffde70bf4
+--! Previous: sha1:189b04962c3ca4702a77fbedeab0a07e7d142729
+--! Hash: sha1:8ee10b4509d8f74646e4ef7265da065e8b6b8a09
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

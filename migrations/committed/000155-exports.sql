@@ -1,5 +1,5 @@
---! Previous: sha1:6c59eca1078089e25f947b4ee20209bffde70bf4
---! Hash: sha1:bb8a38342af9cf604bc9ad53ab88593e6ac38eb0
+--! Previous: sha1:8ee10b4509d8f74646e4ef7265da065e8b6b8a09
+--! Hash: sha1:29a3b0d6569db1d87260a89ca950edc98aefc795
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:bb8a38342af9cf604bc9ad53ab88593e6ac38eb0
---! Hash: sha1:dd126f3b73028022d621e35075ae92dde8fdbe17
+--! Previous: sha1:29a3b0d6569db1d87260a89ca950edc98aefc795
+--! Hash: sha1:2fbaf6eaa8511ae9469b9e21946be36acff2430c
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:dd126f3b73028022d621e35075ae92dde8fdbe17
---! Hash: sha1:403823efff85cc037aa04c9c3b11daa686bbe55d
+--! Previous: sha1:2fbaf6eaa8511ae9469b9e21946be36acff2430c
+--! Hash: sha1:496e234eafc751ece99c1268972114cb1d685372
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:403823efff85cc037aa04c9c3b11daa686bbe55d
---! Hash: sha1:3f05fe2a6815b4fb3b23c385ade901d38a45db6f
+--! Previous: sha1:496e234eafc751ece99c1268972114cb1d685372
+--! Hash: sha1:2e35b49cddbac76bd637d63a4db4c5b3ba08bc83
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

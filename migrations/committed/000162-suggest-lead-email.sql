@@ -1,5 +1,5 @@
---! Previous: sha1:3f05fe2a6815b4fb3b23c385ade901d38a45db6f
---! Hash: sha1:a531908a0a0fbd17e5568c0359b68afec2658f13
+--! Previous: sha1:2e35b49cddbac76bd637d63a4db4c5b3ba08bc83
+--! Hash: sha1:5c9de53035756861ef78e44d12da05116cd00403
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:a531908a0a0fbd17e5568c0359b68afec2658f13
---! Hash: sha1:0b7395d5fb7db3fef992ef6c69692f44f8720004
+--! Previous: sha1:5c9de53035756861ef78e44d12da05116cd00403
+--! Hash: sha1:a4b788fdddba593e1bb3dcad4c3ba2f488145d3f
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.
