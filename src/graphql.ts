@@ -13,6 +13,9 @@ import { uploadKinds } from "./http/uploadKinds.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 import type { FileStore } from "./providers/files/index.ts";
+import { paymentsWebhook } from "./http/paymentsWebhook.ts";
+import { paymentTransforms } from "./payments/transforms.ts";
+import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
@@ -39,6 +42,8 @@ export interface GraphqlOptions {
   baseUrl: string;
   /** Knows where viewers and cities are; the embedded databases where left out. */
   location?: LocationProvider;
+  /** Without one, whatever takes it is refused. */
+  payments?: PaymentProcessor;
   log: Logger;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
@@ -56,6 +61,7 @@ export interface Graphql {
     | "filePage"
     | "trackers"
     | "unsubscribe"
+    | "paymentsWebhook"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -72,6 +78,7 @@ export async function startGraphql({
   dataDir,
   baseUrl,
   location = createLocationProvider({}),
+  payments = noProcessor,
   log,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -92,6 +99,7 @@ export async function startGraphql({
         files,
         webhookTransforms: webhookTransforms(createSeal(secretKeys), { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
+        paymentTransforms: paymentTransforms(payments, pool),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),
@@ -109,6 +117,7 @@ export async function startGraphql({
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),
         unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
+        paymentsWebhook: paymentsWebhook(payments, pool),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

@@ -35,6 +35,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
@@ -56,6 +57,7 @@ export interface PresetOptions {
   webhookTransforms: WebhookTransforms;
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
+  paymentTransforms: PaymentTransforms;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -70,6 +72,7 @@ export function createPreset({
   files,
   webhookTransforms,
   workflowChecks,
+  paymentTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -160,6 +163,7 @@ export function createPreset({
         ...uploadTransforms(files),
         ...webhookTransforms,
         workflowChecks,
+        ...paymentTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -1,11 +1,13 @@
-import { decideAddress } from "./address.ts";
+import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
+import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoPayments } from "./demo/payments.ts";
 import { startGraphql } from "./graphql.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createApp } from "./http/app.ts";
@@ -16,6 +18,7 @@ import { createLog } from "./log.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
+import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
@@ -61,6 +64,17 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const payments = await openPayments({
+      stripe: config.stripe,
+      ownerUrl: database.ownerUrl,
+      endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
+      returnUrl: config.webUrl ?? config.baseUrl,
+      serviceUrl: config.baseUrl,
+      log,
+    });
+    shutdown.add("payments", payments.close);
+    if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -69,6 +83,15 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const viewers = makePool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        // A fetch may have to sort everything first.
+        statementTimeout: 300_000,
+        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      });
+      shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
@@ -77,6 +100,9 @@ async function main(): Promise<void> {
           taskContext({
             mail,
             fileStore,
+              incomingFolder: incomingFolder(config.dataDir),
+              viewers,
+              payments: payments.processor,
             webUrl,
             operatorEmail,
             unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
@@ -113,6 +139,7 @@ async function main(): Promise<void> {
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
+        payments: payments.processor,
         log,
       });
       shutdown.add("GraphQL", graphql.release);

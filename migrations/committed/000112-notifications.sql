@@ -1,5 +1,5 @@
---! Previous: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
---! Hash: sha1:18823cc8b1ad8990de9c0235cfc2f01a7df1032c
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a
@@ -298,30 +298,35 @@ language plpgsql volatile as $$
 declare
   progress record;
   upto bigint;
+  amount bigint := 0;
   more boolean := false;
 begin
   -- One process at a time.
   if not pg_try_advisory_xact_lock(7528000012) then
     return false;
   end if;
-  -- In batches, so that no organization keeps the others waiting.
+  -- At random, so that a flood in one organization does not keep the others waiting.
   for progress in
     select p.organization_id, p.last_sequence, coalesce(c.last_sequence, 0) as last_written,
       exists (select from app_private.team_messages t where t.organization_id = p.organization_id) as has_messages
     from app_private.notification_progress p left join app_private.event_counters c on c.stream_id = p.organization_id
     where c.last_sequence > p.last_sequence or p.organization_id in (select t.organization_id from app_private.team_messages t)
-    order by p.organization_id
+    order by random()
   loop
+    if amount >= batch then
+      return true;
+    end if;
     upto := least(progress.last_written, progress.last_sequence + batch);
     perform app_private.add_notifications(progress.organization_id, progress.last_sequence, upto, batch);
     update app_private.notification_progress p set last_sequence = upto where p.organization_id = progress.organization_id and p.last_sequence <> upto;
+    amount := amount + upto - progress.last_sequence;
     more := more or upto < progress.last_written
       or (progress.has_messages and exists (select from app_private.team_messages t where t.organization_id = progress.organization_id));
   end loop;
   return more;
 end $$;
 comment on function app_private.fan_out_notifications(int) is
-  'Turns what was written since into notifications, at most a batch of events for each organization; returns whether there is more.';
+  'Turns what was written since into notifications, some batch of events in one transaction; returns whether there is more.';
 
 create function app_private.skip_notifications() returns void
 language sql volatile as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:18823cc8b1ad8990de9c0235cfc2f01a7df1032c
---! Hash: sha1:9d642aa8cfa779457622685f1ae62625199aa110
+--! Previous: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
+--! Hash: sha1:50d1114a0e7a8793706320c3ec46114591a0b2ff
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

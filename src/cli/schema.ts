@@ -25,6 +25,7 @@ await withScratchDatabase(async (ownerUrl) => {
       files: { take: unused, read: unused },
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
       workflowChecks: unused,
+      paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
     }),
   );
   await pool.end();

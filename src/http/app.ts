@@ -41,6 +41,8 @@ export interface AppDeps {
   readonly trackers?: RequestHandler<{ key: string }>;
   /** /unsubscribe/:token, the links of notification mails. */
   readonly unsubscribe?: RequestHandler<{ token: string }>;
+  /** POST /webhooks/payments, where the payment processor tells what changed. */
+  readonly paymentsWebhook?: readonly RequestHandler[];
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -94,6 +96,7 @@ export function createApp(deps: AppDeps): Express {
       onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
       deps.unsubscribe,
     );
+  if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);
   return app;

@@ -44,7 +44,9 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
   let stopping = false;
   let listener: Client | undefined;
 
-  async function inTransaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  /** False when it is to end. */
+  async function inTransaction(work: (client: PoolClient) => Promise<boolean>): Promise<boolean> {
+    if (stopping) return false;
     const client = await pool.connect();
     try {
       await client.query("begin");
@@ -94,6 +96,7 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
           workflow_id,
           nextRun(schedule, time_zone, new Date()),
         ]);
+      return rows.length > 0;
     });
 
   /** Starts the next subjects of a line that was due; whether there were some. */
@@ -117,11 +120,11 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
   };
   // Apart from each other, so that a long schedule keeps no event waiting.
   const reader = onCall(async () => {
-    while (!stopping && (await readEvents()));
+    while (await readEvents());
   }, report);
   const clock = onCall(async () => {
-    if (!stopping) await runSchedules();
-    while (!stopping && (await startRun()));
+    await runSchedules();
+    while (await startRun());
   }, report);
 
   async function listen(): Promise<void> {

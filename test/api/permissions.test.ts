@@ -169,6 +169,8 @@ describe("who may do what", () => {
       webhooks: /webhook|redeliverEvents/i,
       escalationTickets: /escalationTicket/i,
       workflows: /workflow/i,
+      payments: /payment|processor/i,
+      "exports, reports": /export|customReport/i,
     };
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
     const tabled = new Set(table.map((row) => row.operation.split(/[ ,.]/)[0]));

@@ -7,8 +7,11 @@ import { listen } from "../../src/http/listen.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { jwtKeys, secretKeys } from "./api.ts";
 
+export { ProcessorFailure } from "../../src/providers/payments/index.ts";
+export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
+
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments">
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
