@@ -1,5 +1,5 @@
---! Previous: sha1:2985570207e47f6a02fd9aca1c4c6a71384dc7e0
---! Hash: sha1:b5acda5a36f3146bb95728c643a7e5cbf48b9667
+--! Previous: sha1:72920a823db07a8253fef93327d239493edeb48f
+--! Hash: sha1:c3e8c7d5a3b7c2b41427e1695e9a47ca940a9eb1
 --! Message: workflow-tickets
 
 -- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket; the execution

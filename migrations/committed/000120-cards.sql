@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
+--! Previous: sha1:c3e8c7d5a3b7c2b41427e1695e9a47ca940a9eb1
+--! Hash: sha1:27f37e068dcb6f93a811780c076a9018397baa6a
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

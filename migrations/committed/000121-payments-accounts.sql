@@ -1,5 +1,5 @@
---! Previous: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
---! Hash: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
+--! Previous: sha1:27f37e068dcb6f93a811780c076a9018397baa6a
+--! Hash: sha1:c90b81c0081ac2e7329dc3de42c17186b878d59d
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

@@ -1,5 +1,5 @@
---! Previous: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
---! Hash: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
+--! Previous: sha1:c90b81c0081ac2e7329dc3de42c17186b878d59d
+--! Hash: sha1:06370e4ac16cf27b9f38c8f82c244b6239e5061a
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
---! Hash: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
+--! Previous: sha1:06370e4ac16cf27b9f38c8f82c244b6239e5061a
+--! Hash: sha1:1fb63ac50c9089ac76f02e9947ad4ab51ad4b441
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
---! Hash: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
+--! Previous: sha1:1fb63ac50c9089ac76f02e9947ad4ab51ad4b441
+--! Hash: sha1:44fb0499d687097efb7fb231fd94f80ef3cae17a
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

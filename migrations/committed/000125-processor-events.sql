@@ -1,5 +1,5 @@
---! Previous: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
---! Hash: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
+--! Previous: sha1:44fb0499d687097efb7fb231fd94f80ef3cae17a
+--! Hash: sha1:2ee6f9c3e66998f1a7e00096016c9db6d243d851
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

@@ -1,5 +1,5 @@
---! Previous: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
---! Hash: sha1:922b71aa23b4019734d3ff5b4a425fb76fa24ea6
+--! Previous: sha1:2ee6f9c3e66998f1a7e00096016c9db6d243d851
+--! Hash: sha1:b300c58aba400270e8e7d35ff316560cde54dc9c
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

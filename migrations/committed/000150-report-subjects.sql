@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
+--! Previous: sha1:b300c58aba400270e8e7d35ff316560cde54dc9c
+--! Hash: sha1:4f39e5047d71a2718fb10fd833681b52f904a745
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

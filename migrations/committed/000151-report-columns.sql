@@ -1,5 +1,5 @@
---! Previous: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
---! Hash: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
+--! Previous: sha1:4f39e5047d71a2718fb10fd833681b52f904a745
+--! Hash: sha1:b49f0b5c50b84b03f4444d4d1f10e996508be0d4
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

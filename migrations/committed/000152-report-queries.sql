@@ -1,5 +1,5 @@
---! Previous: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
---! Hash: sha1:1310864621865252152a409648a4c3bf75ea25c4
+--! Previous: sha1:b49f0b5c50b84b03f4444d4d1f10e996508be0d4
+--! Hash: sha1:f0c6a6e20321d0eeb461d446651a879074518057
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

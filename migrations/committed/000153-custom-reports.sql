@@ -1,5 +1,5 @@
---! Previous: sha1:1310864621865252152a409648a4c3bf75ea25c4
---! Hash: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
+--! Previous: sha1:f0c6a6e20321d0eeb461d446651a879074518057
+--! Hash: sha1:19916d3d6b90f18fa3054546161135a06af5b72b
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
---! Hash: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
+--! Previous: sha1:19916d3d6b90f18fa3054546161135a06af5b72b
+--! Hash: sha1:985f99d6303627c4b6938b0ba36e6d2499020dbe
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
---! Hash: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
+--! Previous: sha1:985f99d6303627c4b6938b0ba36e6d2499020dbe
+--! Hash: sha1:f47b543dad6dcb67fbd8639ae78a243c0a6c4ba0
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

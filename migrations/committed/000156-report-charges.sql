@@ -1,5 +1,5 @@
---! Previous: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
---! Hash: sha1:5bfb9bdcb1e526ee1c4ff27d2c18ac488093b216
+--! Previous: sha1:f47b543dad6dcb67fbd8639ae78a243c0a6c4ba0
+--! Hash: sha1:805ba8068328e50f2bfbfab7eeca96434c055303
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.
