@@ -33,6 +33,7 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
@@ -94,6 +95,7 @@ export function createPreset({
       PermissionsPlugin,
       SignInPlugin,
       NearestCityPlugin,
+      SearchPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.

@@ -47,12 +47,20 @@ export async function loadSearchables(
   client: Client,
   { leads, units, viewers }: Searchables,
 ): Promise<{ many: string; one: string }> {
-  await client.query("set session_replication_role = replica; set synchronous_commit = off; set work_mem = '256MB'; set maintenance_work_mem = '512MB'");
+  await client.query(
+    "set session_replication_role = replica; set synchronous_commit = off; set work_mem = '256MB'; set maintenance_work_mem = '512MB'",
+  );
   const organization = async (name: string, members: Record<string, string>) => {
-    const { rows } = await client.query<{ id: string }>("insert into app_public.organizations (name, slug) values ($1::text, $1::text) returning id", [name]);
+    const { rows } = await client.query<{ id: string }>(
+      "insert into app_public.organizations (name, slug) values ($1::text, $1::text) returning id",
+      [name],
+    );
     const id = rows[0]!.id;
     for (const [user, role] of Object.entries(members))
-      await client.query("insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, $3)", [id, user, role]);
+      await client.query(
+        "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, $3)",
+        [id, user, role],
+      );
     return id;
   };
   const projects = async (organizationId: string, amount: number, agency?: string) => {
@@ -72,7 +80,8 @@ export async function loadSearchables(
   const single = await organization("one-project", { [viewers.one]: "OWNER" });
   await projects(many, 200, await organization("agency", { [viewers.seller]: "OWNER" }));
   await projects(single, 1);
-  const of = "(select array_agg(id order by id) as many from app_public.projects where organization_id = $1) m, (select array_agg(id) as one from app_public.projects where organization_id = $2) o";
+  const of =
+    "(select array_agg(id order by id) as many from app_public.projects where organization_id = $1) m, (select array_agg(id) as one from app_public.projects where organization_id = $2) o";
   await withoutIndexes(client, ["app_public.leads", "app_public.units"], async () => {
     await client.query(
       `insert into app_public.leads (organization_id, project_id, name, email, phone, company, status, origin, registered_at, assignee_id)
@@ -95,7 +104,9 @@ export async function loadSearchables(
     );
   });
   await client.query("reset session_replication_role");
-  await withoutIndexes(client, ["app_private.search_texts", "app_private.search_words"], () => client.query("select app_private.fill_search_texts()"));
+  await withoutIndexes(client, ["app_private.search_texts", "app_private.search_words"], async () => {
+    await client.query("select app_private.fill_search_texts()");
+  });
   await client.query("vacuum (analyze)");
   return { many, one: single };
 }

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
+--! Hash: sha1:793da16a3711b71c11a151e8eb635bb3b9af375e
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: -
---! Hash: sha1:0000000000000000000000000000000000000000
+--! Previous: sha1:793da16a3711b71c11a151e8eb635bb3b9af375e
+--! Hash: sha1:8085764514584b20db1c4f0af2da41a7d369e21c
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words
@@ -172,7 +172,8 @@ comment on function app_private.search_score(text, text, text[]) is
 create function app_private.search_reading(scopes app_private.search_scope[], readings jsonb, amount int) returns setof app_private.search_match
 language plpgsql stable security definer
   -- PERF: the planner does not know how many rows have a word of which viewer, and would read all rows where it hopes to find many.
-  set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexscan = off set enable_indexonlyscan = off set jit = off as $$
+  set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_indexscan = off set enable_indexonlyscan = off set jit = off
+  set plan_cache_mode = force_generic_plan as $$
 begin
   return query
     with asked as materialized (
@@ -238,7 +239,7 @@ $$;
 comment on function app_private.search_typos(text[]) is 'Readings in which one or two words are names that differ by a letter.';
 
 create function app_hidden.search_matches(words text[], types text[], only_project uuid, amount int) returns setof app_private.search_match
-language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
   scopes app_private.search_scope[] := array(select s from app_private.search_scopes(types, only_project) s);
   whole text[] := array(select '% ' || w || ' %' from unnest(words) with ordinality u (w, n) order by n);
@@ -285,23 +286,32 @@ create function app_hidden.search_snippet(fields text[], words text[]) returns t
 language sql immutable parallel safe as $$
   select case when length(f.value) <= 160 then f.value
     else case when f.place > 60 then '…' else '' end || btrim(substr(f.value, greatest(1, f.place - 60), 160)) || '…' end
-  from (select u.value, u.n, max(position(w in app_hidden.fold(u.value))) as place
-    from unnest(fields) with ordinality u (value, n) cross join unnest(words) w where u.value is not null group by u.value, u.n) f
+  from (select u.value, u.n, (select max(position(w in u.folded)) from unnest(words) w) as place
+    from (select v.value, v.n, app_hidden.fold(v.value) as folded from unnest(fields) with ordinality v (value, n) where v.value <> '') u) f
   where f.place > 0 order by f.n limit 1
 $$;
 comment on function app_hidden.search_snippet(text[], text[]) is 'The first field with one of the words, or the part of it around the word.';
 
 create function app_hidden.search_highlights(texts text, words text[]) returns text[]
-language sql immutable parallel safe as $$
-  select coalesce(array_agg(p.piece order by p.n), '{}') from (
-    select m.piece[1] as piece, min(m.n) as n from regexp_matches(texts, '[^\s,;:()"<>@./·…-]+', 'g') with ordinality m (piece, n)
-    where exists (select from unnest(words) w where app_hidden.fold(m.piece[1]) like '%' || w || '%') group by m.piece[1]) p
-$$;
+language plpgsql immutable parallel safe as $$
+declare
+  between_pieces constant text := '[\s,;:()"<>@./·…-]+';
+  pieces text[] := regexp_split_to_array(texts, between_pieces);
+  -- PERF: all at once; one by one only where a letter became something with a separator in it.
+  folded text[] := regexp_split_to_array(app_hidden.fold(texts), between_pieces);
+begin
+  if cardinality(folded) <> cardinality(pieces) then
+    folded := array(select app_hidden.fold(p) from unnest(pieces) with ordinality u (p, n) order by n);
+  end if;
+  return array(select u.piece from unnest(pieces, folded) with ordinality u (piece, folded, n)
+    where exists (select from unnest(words) w where u.folded like '%' || w || '%') group by u.piece order by min(u.n));
+end $$;
 comment on function app_hidden.search_highlights(text, text[]) is 'The pieces of a text that have one of the words, as they are written.';
 
 create function app_public.search(query text, types app_public.search_result_type[] default null, project_id app_public.id_or_slug default null, amount int default 100)
 returns setof app_public.search_result
-language plpgsql stable rows 20 as $$
+-- PERF: planned once for a connection, rather than for each query.
+language plpgsql stable rows 20 set plan_cache_mode = force_generic_plan as $$
 declare
   longest constant int := 200;
   only_project uuid;
