@@ -1,5 +1,5 @@
 --! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:793da16a3711b71c11a151e8eb635bb3b9af375e
+--! Hash: sha1:349049c54d860f9c927133a44bdfd6db5ccc0fc0
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers
@@ -48,12 +48,16 @@ create function app_private.search_keys(type text, organization_id uuid, names t
 language plpgsql immutable parallel safe as $$
 declare
   realm text := app_private.search_realm(type, organization_id);
+  texts text := btrim(names || more);
 begin
   -- PERF: functions on whole texts rather than a query over words; this runs for each row of an import.
-  return string_to_array(realm || array_to_string(public.show_trgm(names || more), '|' || realm)
-    || '|' || realm || '=' || replace(btrim(names || more), ' ', '|' || realm || '='), '|');
+  return string_to_array(realm || array_to_string(public.show_trgm(texts), '|' || realm) || '|' || realm || '=' || replace(texts, ' ', '|' || realm || '='), '|')
+    -- Whether a letter of another script has trigrams depends on the locale of the database.
+    || case when texts ~ '[^\u0001-\u007f]' then array(select realm || '^' || left(w, n) from string_to_table(texts, ' ') w cross join generate_series(1, 6) n
+      where w ~ '[^\u0001-\u007f]' and n <= length(w)) end;
 end $$;
-comment on function app_private.search_keys(text, uuid, text, text) is 'The keys of a row in the index: its trigrams, and its whole words after an equals sign.';
+comment on function app_private.search_keys(text, uuid, text, text) is
+  'The keys of a row in the index: its trigrams; its whole words after an equals sign; of words in other scripts what they begin with, after a caret.';
 
 create table app_private.search_texts (
   id uuid not null,
@@ -62,29 +66,30 @@ create table app_private.search_texts (
   project_id uuid,
   scopes uuid[] not null,
   offered boolean not null,
+  is_deleted boolean not null,
   names text not null,
   more text not null,
   primary key (id, type)
 ) partition by list (type);
-create table app_private.search_projects partition of app_private.search_texts for values in ('PROJECT');
-create table app_private.search_floor_plans partition of app_private.search_texts for values in ('FLOOR_PLAN');
-create table app_private.search_units partition of app_private.search_texts for values in ('UNIT');
-create table app_private.search_buyers partition of app_private.search_texts for values in ('BUYER');
-create table app_private.search_agents partition of app_private.search_texts for values in ('BUYER_AGENT');
-create table app_private.search_leads partition of app_private.search_texts for values in ('LEAD');
+do $$
+declare
+  part record;
+begin
+  for part in select * from (values ('projects', 'PROJECT'), ('floor_plans', 'FLOOR_PLAN'), ('units', 'UNIT'), ('buyers', 'BUYER'), ('agents', 'BUYER_AGENT'),
+      ('leads', 'LEAD')) v (name, type) loop
+    execute format('create table app_private.%I partition of app_private.search_texts for values in (%L)', 'search_' || part.name, part.type);
+    execute format('alter table app_private.%I enable row level security', 'search_' || part.name);
+    execute format('comment on table app_private.%I is %L', 'search_' || part.name, 'The words by which ' || replace(part.name, '_', ' ') || ' are found.');
+  end loop;
+end $$;
 alter table app_private.search_texts enable row level security;
-alter table app_private.search_projects enable row level security;
-alter table app_private.search_floor_plans enable row level security;
-alter table app_private.search_units enable row level security;
-alter table app_private.search_buyers enable row level security;
-alter table app_private.search_agents enable row level security;
-alter table app_private.search_leads enable row level security;
 -- PERF: without a list of pending entries, which each search would read from end to end.
 create index search_texts_keys on app_private.search_texts using gin (scopes, app_private.search_keys(type, organization_id, names, more)) with (fastupdate = off);
-comment on table app_private.search_texts is 'The words by which records are found; deleted records have none.';
+comment on table app_private.search_texts is 'The words by which records are found; of deleted records too.';
 comment on column app_private.search_texts.scopes is
   'The organization, the project, the assignee; the nil uuid for what everybody sees of public projects.';
 comment on column app_private.search_texts.offered is 'Whether those see it who see the project only. Not indexed, so that a change of it is cheap.';
+comment on column app_private.search_texts.is_deleted is 'Whether the record is deleted: no search finds it, but a list of deleted ones does.';
 comment on column app_private.search_texts.names is 'The words of what it is called, between spaces.';
 comment on column app_private.search_texts.more is 'The words of its other fields, each with a space behind it.';
 
@@ -128,8 +133,8 @@ declare
 begin
   for searchable in select * from app_private.searchable_tables loop
     execute format('delete from app_private.search_texts where type = %L', searchable.type);
-    execute format('insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, names, more) %s
-      from app_public.%I r where r.deleted_at is null', searchable.texts, searchable.table_name);
+    execute format('insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) %s
+      from app_public.%I r', searchable.texts, searchable.table_name);
   end loop;
   perform app_private.learn_words(array_agg(t.names)) from app_private.search_texts t;
 end $$;
@@ -146,9 +151,9 @@ declare
   watched text := format('row(%s, %s, %s, %s, r.deleted_at%s)', names, more, assignee, offered,
     case when table_name = 'projects' then ', r.visibility, r.archived_at' else '' end);
   texts text := format($s$
-    select r.id, %L, r.organization_id, %s, array_remove(array[r.organization_id, %s, %s, %s], null), %s,
+    select r.id, %L, r.organization_id, %s, array_remove(array[r.organization_id, %s, %s, %s], null), %s, r.deleted_at is not null,
       ' ' || app_private.search_document(%s), app_private.search_document(%s)$s$, type, project, project, assignee, everybody, offered, names, more);
-  target constant text := 'insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, names, more)';
+  target constant text := 'insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more)';
 begin
   execute format($f$
     create function app_private.%1$I() returns trigger
@@ -157,20 +162,17 @@ begin
       names text[];
     begin
       if tg_op = 'INSERT' then
-        with texts as (%2$s %3$s from added r where r.deleted_at is null returning search_texts.names)
+        with texts as (%2$s %3$s from added r returning search_texts.names)
           select array_agg(t.names) into names from texts t;
-      elsif new.deleted_at is not null then
-        delete from app_private.search_texts t where t.id = new.id and t.type = %4$L;
-        return null;
       else
         with texts as (%2$s %3$s from (select new.*) r
-          on conflict (id, type) do update set scopes = excluded.scopes, offered = excluded.offered, names = excluded.names, more = excluded.more
+          on conflict (id, type) do update set scopes = excluded.scopes, offered = excluded.offered, is_deleted = excluded.is_deleted, names = excluded.names, more = excluded.more
           returning search_texts.names)
           select array_agg(t.names) into names from texts t;
       end if;
       perform app_private.learn_words(names);
       return null;
-    end $t$ $f$, 'tg_' || table_name || '__search', target, texts, type);
+    end $t$ $f$, 'tg_' || table_name || '__search', target, texts);
   execute format('comment on function app_private.%I() is %L', 'tg_' || table_name || '__search', 'Keeps the words by which the records are found.');
   execute format('create trigger _530_search after insert on app_public.%I referencing new table as added
     for each statement execute function app_private.%I()', table_name, 'tg_' || table_name || '__search');
@@ -188,7 +190,7 @@ select app_private.make_searchable('projects', 'PROJECT', 'r.title',
 select app_private.make_searchable('floor_plans', 'FLOOR_PLAN', 'concat_ws('' '', r.title, r.code)', 'concat_ws('' '', r.subtitle, r.description)',
   offered => 'r.status <> ''DRAFT''');
 select app_private.make_searchable('units', 'UNIT', 'concat_ws('' '', r.title, r.number)',
-  'concat_ws('' '', r.subtitle, r.building, r.phase, r.view, r.mls_id, (r.address).thoroughfare)', offered => 'r.status <> ''UNRELEASED''');
+  'concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)', offered => 'r.status <> ''UNRELEASED''');
 select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_name, r.last_name, r.legal_name)',
   'concat_ws('' '', r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 select app_private.make_searchable('agents', 'BUYER_AGENT', 'r.name', 'concat_ws('' '', r.brokerage, r.license_number, r.email, r.phone)',
@@ -205,8 +207,8 @@ begin
   update app_private.search_texts t
     set scopes = case when new.visibility = 'PUBLIC' and new.archived_at is null then array_append(array_remove(t.scopes, everybody), everybody)
       else array_remove(t.scopes, everybody) end
-    where (t.type = 'UNIT' and t.id in (select u.id from app_public.units u where u.project_id = new.id and u.deleted_at is null))
-      or (t.type = 'FLOOR_PLAN' and t.id in (select f.id from app_public.floor_plans f where f.project_id = new.id and f.deleted_at is null));
+    where (t.type = 'UNIT' and t.id in (select u.id from app_public.units u where u.project_id = new.id))
+      or (t.type = 'FLOOR_PLAN' and t.id in (select f.id from app_public.floor_plans f where f.project_id = new.id));
   return null;
 end $$;
 comment on function app_private.tg_projects__search_public() is 'What everybody sees of a project goes with the project.';

@@ -1,5 +1,5 @@
---! Previous: sha1:793da16a3711b71c11a151e8eb635bb3b9af375e
---! Hash: sha1:8085764514584b20db1c4f0af2da41a7d369e21c
+--! Previous: sha1:349049c54d860f9c927133a44bdfd6db5ccc0fc0
+--! Hash: sha1:275d1e79712e89bc6c463a52350d2fa385cad0b0
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words
@@ -126,7 +126,7 @@ comment on function app_private.search_scopes(text[], uuid) is
 create function app_private.search_pattern(word text) returns text
 language sql immutable parallel safe as $$
   -- A national number is written with a zero that its international form lacks.
-  select case when word ~ '^[0-9]{3,}$' then '%' || case when length(word) > 4 then regexp_replace(word, '^0(?=[1-9])', '') else word end || '%'
+  select case when word ~ '^[0-9]{3,}$' then '%' || case when length(word) > 4 then regexp_replace(word, '^0+(?=[0-9]{4})', '') else word end || '%'
     else '% ' || word || '%' end
 $$;
 comment on function app_private.search_pattern(text) is 'The pattern of a word that is begun, or of digits.';
@@ -149,8 +149,7 @@ begin
     return array(select distinct realm || substr(word, i, 3) from unnest(
       case when last <= 4 then array(select generate_series(1, last)) else array[1, 1 + last / 3, 1 + 2 * last / 3, last] end) i);
   end if;
-  -- Other scripts are hashed: what does not depend on what follows.
-  return array(select realm || t from unnest(public.show_trgm(word || 'a')) t intersect select realm || t from unnest(public.show_trgm(word || 'b')) t);
+  return array[realm || '^' || left(word, 6)];
 end $$;
 comment on function app_private.search_key(text, text) is 'Keys that every row has that a pattern finds.';
 
@@ -187,7 +186,7 @@ begin
       from asked a cross join lateral (
         select t.type, t.id, app_private.search_score(t.names, t.more, a.patterns) as score from app_private.search_texts t
         where t.type = a.type and t.scopes && a.scopes and app_private.search_keys(t.type, t.organization_id, t.names, t.more) @> a.keys
-          and t.names || t.more like all (a.patterns) and (a.projects is null or t.project_id = any (a.projects)) and (t.offered or not a.offered)
+          and not t.is_deleted and t.names || t.more like all (a.patterns) and (a.projects is null or t.project_id = any (a.projects)) and (t.offered or not a.offered)
           and (a.organization_id is null or t.organization_id = a.organization_id)
         limit amount) t
       where a.scopes is not null
@@ -196,7 +195,7 @@ begin
       from asked a cross join lateral (
         select t.type, t.id, app_private.search_score(t.names, t.more, a.patterns) as score from app_private.search_texts t
         where t.type = a.type and app_private.search_keys(t.type, t.organization_id, t.names, t.more) @> a.keys
-          and t.names || t.more like all (a.patterns) and t.organization_id = a.organization_id
+          and not t.is_deleted and t.names || t.more like all (a.patterns) and t.organization_id = a.organization_id
           and (a.projects is null or t.project_id = any (a.projects))
           and (a.agent_project is null or exists (select from app_public.leads l where l.agent_id = t.id and l.project_id = a.agent_project and l.deleted_at is null)
             or exists (select from app_public.buyers b where b.agent_id = t.id and b.project_id = a.agent_project and b.deleted_at is null))
@@ -206,7 +205,7 @@ begin
     select t.type, t.id, round(t.score * a.weight, 4), array(select btrim(p, '% ') from unnest(a.patterns) p)
       from asked a cross join lateral (
         select t.type, t.id, app_private.search_score(t.names, t.more, a.patterns) as score from app_private.search_texts t
-        where t.type = a.type and t.id = any (a.ids) and t.names || t.more like all (a.patterns)
+        where t.type = a.type and t.id = any (a.ids) and not t.is_deleted and t.names || t.more like all (a.patterns)
           and (a.projects is null or t.project_id = any (a.projects))
           and (a.agent_project is null or exists (select from app_public.leads l where l.agent_id = t.id and l.project_id = a.agent_project and l.deleted_at is null)
             or exists (select from app_public.buyers b where b.agent_id = t.id and b.project_id = a.agent_project and b.deleted_at is null))
@@ -315,16 +314,18 @@ language plpgsql stable rows 20 set plan_cache_mode = force_generic_plan as $$
 declare
   longest constant int := 200;
   only_project uuid;
+  cleaned text;
   words text[];
 begin
   if length(query) > longest then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('A query has %s characters at most.', longest), jsonb_build_object('field', 'query', 'limit', longest));
   end if;
-  words := array(select w.word from string_to_table(btrim(app_hidden.search_parts(app_hidden.search_text(query))), ' ') with ordinality w (word, n)
-    where w.word <> '' group by w.word order by min(w.n));
-  if cardinality(words) > 1 then
-    words := array_remove(words, '0');
+  cleaned := btrim(app_hidden.search_parts(app_hidden.search_text(query)));
+  -- Digits alone, enough for a phone number, are one however they are grouped: +44 (0)20 7946 0958.
+  if cleaned ~ '^[0-9 ]+$' and length(replace(cleaned, ' ', '')) >= 7 then
+    cleaned := replace(replace(cleaned, ' 0 ', ' '), ' ', '');
   end if;
+  words := array(select w.word from string_to_table(cleaned, ' ') with ordinality w (word, n) where w.word <> '' group by w.word order by min(w.n));
   if cardinality(words) = 0 or (cardinality(words) = 1 and words[1] ~ '^[a-z]$') then
     perform app_hidden.fail('BAD_USER_INPUT', 'Search for two letters at least, or for a number.', '{"field": "query"}');
   end if;
