@@ -1,5 +1,5 @@
---! Previous: sha1:349049c54d860f9c927133a44bdfd6db5ccc0fc0
---! Hash: sha1:275d1e79712e89bc6c463a52350d2fa385cad0b0
+--! Previous: sha1:128d88cd142f44675de65b017caf37120349a752
+--! Hash: sha1:8aac16a5c88d8bdd44a859308136e2b943d217c2
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words
@@ -320,7 +320,7 @@ begin
   if length(query) > longest then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('A query has %s characters at most.', longest), jsonb_build_object('field', 'query', 'limit', longest));
   end if;
-  cleaned := btrim(app_hidden.search_parts(app_hidden.search_text(query)));
+  cleaned := app_hidden.search_text(query);
   -- Digits alone, enough for a phone number, are one however they are grouped: +44 (0)20 7946 0958.
   if cleaned ~ '^[0-9 ]+$' and length(replace(cleaned, ' ', '')) >= 7 then
     cleaned := replace(replace(cleaned, ' 0 ', ' '), ' ', '');

@@ -1,5 +1,5 @@
---! Previous: sha1:275d1e79712e89bc6c463a52350d2fa385cad0b0
---! Hash: sha1:6402784a82f128575527aaadd2fa87e38e2167bf
+--! Previous: sha1:8aac16a5c88d8bdd44a859308136e2b943d217c2
+--! Hash: sha1:a0a8b74ef572936398e44aed96778cac7fc2601c
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's
@@ -22,14 +22,14 @@ declare
   projects uuid[] := array(select app_hidden.viewer_projects(permission));
   own_projects uuid[] := array(select app_hidden.viewer_own_projects(permission));
   asked text[] := array(select w from regexp_split_to_table(app_hidden.fold(btrim(words)), '\s+') w where w <> '');
-  -- Pieces of letters and digits; what stands between them is looked for in the record itself.
-  pieces text[] := array(select distinct p from unnest(asked) w cross join lateral string_to_table(btrim(app_hidden.search_text(w)), ' ') p where p <> '');
+  -- Pieces of letters or of digits; a word of several is looked for in the record itself, too.
+  pieces text[] := array(select distinct p from unnest(asked) w cross join lateral string_to_table(app_hidden.search_text(w), ' ') p where p <> '');
   condition text := concat(
     (select string_agg(format(' and t.names || t.more like %L', '%' || p || '%'), '') from unnest(pieces) p),
     (select format(' and exists (select from app_public.%I r where r.id = t.id and %s)', s.table_name,
         string_agg(format('%s like %L', raw_text, '%' || regexp_replace(w, '([\\%_])', '\\\1', 'g') || '%'), ' and '))
       from app_private.searchable_tables s, unnest(asked) w
-      where s.type = find_texts.type and w <> btrim(app_hidden.search_text(w)) group by s.table_name));
+      where s.type = find_texts.type and w <> app_hidden.search_text(w) group by s.table_name));
   organization uuid;
 begin
   for organization in
