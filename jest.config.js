@@ -1,6 +1,6 @@
 /** Tests run as native ES modules; Node's own type stripping is the only transform (see test/harness/strip-types.cjs). */
 export default {
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/test/harness/environment.ts",
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts"],
   transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },

@@ -54,7 +54,6 @@ const fastSettings = {
   fsync: "off",
   full_page_writes: "off",
   synchronous_commit: "off",
-  shared_buffers: "128MB",
   autovacuum_naptime: "1h",
 };
 

@@ -3,14 +3,9 @@ import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Pool } from "pg";
-import pino from "pino";
-import { generate } from "selfsigned";
-import { createFileStore } from "../../src/providers/files/index.ts";
 import { onStatement } from "../../src/database/statementEvents.ts";
-import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
-import { createApp } from "../../src/http/app.ts";
-import { listen } from "../../src/http/listen.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import type { HostOptions } from "./host.ts";
 
 /** An answer of the endpoint. */
 export interface Answer {
@@ -63,53 +58,29 @@ export interface Api {
   stop(): Promise<void>;
 }
 
+/** What the API under test signs login tokens with. */
+export const jwtKeys = [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }];
+
+declare global {
+  /** Loads what serves the API; see environment.ts. Benches, which run in one realm, do without. */
+  var platHost: (() => Promise<typeof import("./host.ts")>) | undefined;
+}
+
 /** What the API under test seals secrets with. */
 export const secretKeys = [{ kid: "test", secret: "a key of the tests with at least 32 characters" }];
 
 const password = "correct horse battery staple";
 let names = 0;
 
-export interface StartOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
-> {
-  /** Whose X-Forwarded-* headers count; as express takes it. */
-  trustProxy?: string[] | number | false;
-}
-
 /** The real API over HTTPS, on a database of the test file's own. */
-export async function startApi(
-  from?: TestDatabase,
-  { trustProxy = false, ...startOptions }: StartOptions = {},
-): Promise<Api> {
+export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {}): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
-  const log = pino({ level: process.env.TEST_LOG ?? "silent" });
-  const graphql = await startGraphql({
-    authenticatorUrl: database.authenticatorUrl,
-    poolSize: 10,
-    jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
-    secretKeys,
-    fileStore: createFileStore({ dataDir }),
-    dataDir,
-    baseUrl: "https://plat.example",
-    log,
-    ...startOptions,
-  });
-  const app = createApp({
-    config: { production: false, trustProxy, explorer: false },
-    log,
-    ...graphql.transport,
-  });
-  const certificate = await generate([{ name: "commonName", value: "localhost" }]);
-  const listening = await listen(app, {
-    port: 0,
-    host: "127.0.0.1",
-    cert: certificate.cert,
-    key: certificate.private,
-  });
+  const host = await (globalThis.platHost?.() ?? import("./host.ts"));
+  const serving = await host.serve(database.authenticatorUrl, dataDir, hostOptions);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
-  const url = `https://127.0.0.1:${listening.port}/graphql`;
+  const url = `https://127.0.0.1:${serving.port}/graphql`;
 
   const post = (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> =>
     new Promise((resolve, reject) => {
@@ -203,8 +174,7 @@ export async function startApi(
     },
     async stop() {
       agent.destroy();
-      await listening.close(1000);
-      await graphql.release();
+      await serving.stop();
       await owner.end();
       if (!from) await database.drop();
       await rm(dataDir, { recursive: true, force: true });

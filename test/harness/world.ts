@@ -1,5 +1,6 @@
-import { startApi, type Api, type Person, type StartOptions } from "./api.ts";
+import { startApi, type Api, type Person } from "./api.ts";
 import type { TestDatabase } from "./database.ts";
+import type { HostOptions } from "./host.ts";
 
 /** People of two organizations around one project, made over the API as its users would. */
 export interface World extends Api {
@@ -40,7 +41,7 @@ export async function affiliate(
 }
 
 /** @param from a database with more than the migrated chapters; a fresh one when absent. */
-export async function startWorld(from?: TestDatabase, options?: StartOptions): Promise<World> {
+export async function startWorld(from?: TestDatabase, options?: HostOptions): Promise<World> {
   const api = await startApi(from, options);
   const [owen, ada, max, olga] = await Promise.all(
     ["Owen Owner", "Ada Admin", "Max Member", "Olga Other"].map(api.signUp),

@@ -6,7 +6,10 @@ import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
+import { jwtKeys } from "../harness/api.ts";
+import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -38,6 +41,7 @@ export async function runJobs(
   connectionString: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
+  payments: PaymentProcessor = noProcessor,
 ): Promise<string[]> {
   const log: string[] = [];
   await runOnce({
@@ -48,8 +52,10 @@ export async function runJobs(
         taskContext({
           mail,
           fileStore,
+          payments,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
+          unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
         }),
       ],
       worker: {

@@ -1,0 +1,54 @@
+/** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
+import pino from "pino";
+import { generate } from "selfsigned";
+import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
+import { createApp } from "../../src/http/app.ts";
+import { listen } from "../../src/http/listen.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { jwtKeys, secretKeys } from "./api.ts";
+
+export { ProcessorFailure } from "../../src/providers/payments/index.ts";
+export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
+
+export interface HostOptions extends Partial<
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments">
+> {
+  /** Whose X-Forwarded-* headers count; as express takes it. */
+  trustProxy?: string[] | number | false;
+}
+
+const certificate = generate([{ name: "commonName", value: "localhost" }]);
+
+/** Serves a database over HTTPS on a port of its own. */
+export async function serve(
+  authenticatorUrl: string,
+  dataDir: string,
+  { trustProxy = false, ...options }: HostOptions,
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const graphql = await startGraphql({
+    authenticatorUrl,
+    poolSize: 10,
+    jwtKeys,
+    secretKeys,
+    fileStore: createFileStore({ dataDir }),
+    dataDir,
+    baseUrl: "https://plat.example",
+    log,
+    ...options,
+  });
+  const app = createApp({
+    config: { production: false, trustProxy, explorer: false },
+    log,
+    ...graphql.transport,
+  });
+  const { cert, private: key } = await certificate;
+  const listening = await listen(app, { port: 0, host: "127.0.0.1", cert, key });
+  return {
+    port: listening.port,
+    stop: async () => {
+      await listening.close(1000);
+      await graphql.release();
+    },
+  };
+}
