@@ -1,5 +1,5 @@
---! Previous: sha1:72920a823db07a8253fef93327d239493edeb48f
---! Hash: sha1:c3e8c7d5a3b7c2b41427e1695e9a47ca940a9eb1
+--! Previous: sha1:6167965ba34755a878f026144dcc5e71e0a450ac
+--! Hash: sha1:a8009cc1ee17871a111a6bb8fe0fdcce7dee97c6
 --! Message: workflow-tickets
 
 -- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket; the execution
@@ -157,3 +157,10 @@ begin
       case when m -> 'mail' -> 'users' <> '[]' then m -> 'mail' end, case when m -> 'mail' -> 'users' = '[]' then 'There is nobody to tell.' end, null::int, null::timestamptz
     from jsonb_array_elements(mails) m;
 end $$;
+
+--------------------------------------------------------------------------------------------------------
+-- Drafts are e-mails to leads.
+
+update app_hidden.workflow_step_types set refusal = null where type = 'DRAFT_WITH_AI';
+update app_hidden.workflow_step_members set choices = '{LEAD_EMAIL}', required = false, description = 'What is drafted; LEAD_EMAIL where left out.'
+  where type = 'DRAFT_WITH_AI' and name = 'kind';

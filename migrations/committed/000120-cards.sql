@@ -1,5 +1,5 @@
---! Previous: sha1:c3e8c7d5a3b7c2b41427e1695e9a47ca940a9eb1
---! Hash: sha1:27f37e068dcb6f93a811780c076a9018397baa6a
+--! Previous: sha1:a8009cc1ee17871a111a6bb8fe0fdcce7dee97c6
+--! Hash: sha1:b5092a321de04e1bcac0ee5b4b2e75eb968ccac9
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:27f37e068dcb6f93a811780c076a9018397baa6a
---! Hash: sha1:c90b81c0081ac2e7329dc3de42c17186b878d59d
+--! Previous: sha1:b5092a321de04e1bcac0ee5b4b2e75eb968ccac9
+--! Hash: sha1:5fb50b48b4186da80728dd76fb2c7678ff74cb55
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

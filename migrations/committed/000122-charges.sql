@@ -1,5 +1,5 @@
---! Previous: sha1:c90b81c0081ac2e7329dc3de42c17186b878d59d
---! Hash: sha1:06370e4ac16cf27b9f38c8f82c244b6239e5061a
+--! Previous: sha1:5fb50b48b4186da80728dd76fb2c7678ff74cb55
+--! Hash: sha1:78e6e884cff90edd5df2dea317d6624a4804d8a8
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:06370e4ac16cf27b9f38c8f82c244b6239e5061a
---! Hash: sha1:1fb63ac50c9089ac76f02e9947ad4ab51ad4b441
+--! Previous: sha1:78e6e884cff90edd5df2dea317d6624a4804d8a8
+--! Hash: sha1:219d2149fa7bcb96e7880eeac51fe0f481482b2a
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

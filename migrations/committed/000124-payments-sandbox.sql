@@ -1,5 +1,5 @@
---! Previous: sha1:1fb63ac50c9089ac76f02e9947ad4ab51ad4b441
---! Hash: sha1:44fb0499d687097efb7fb231fd94f80ef3cae17a
+--! Previous: sha1:219d2149fa7bcb96e7880eeac51fe0f481482b2a
+--! Hash: sha1:eb44e838904f840bb5cf854632d47713241c94d1
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

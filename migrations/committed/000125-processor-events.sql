@@ -1,5 +1,5 @@
---! Previous: sha1:44fb0499d687097efb7fb231fd94f80ef3cae17a
---! Hash: sha1:2ee6f9c3e66998f1a7e00096016c9db6d243d851
+--! Previous: sha1:eb44e838904f840bb5cf854632d47713241c94d1
+--! Hash: sha1:413e70a4cc5240ebd4fd254c4ef9bdc289756a9d
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

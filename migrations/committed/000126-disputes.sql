@@ -1,5 +1,5 @@
---! Previous: sha1:2ee6f9c3e66998f1a7e00096016c9db6d243d851
---! Hash: sha1:b300c58aba400270e8e7d35ff316560cde54dc9c
+--! Previous: sha1:413e70a4cc5240ebd4fd254c4ef9bdc289756a9d
+--! Hash: sha1:beba78004dbc2ece0ab3bbbde4f0ba57912f1344
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

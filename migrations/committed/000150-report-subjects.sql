@@ -1,5 +1,5 @@
---! Previous: sha1:b300c58aba400270e8e7d35ff316560cde54dc9c
---! Hash: sha1:4f39e5047d71a2718fb10fd833681b52f904a745
+--! Previous: sha1:d64ff134a01794f6cee08dad84f2470db82c94d8
+--! Hash: sha1:6a29d85302af4d03f6440770b5c1bef08d7bb002
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

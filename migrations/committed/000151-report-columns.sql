@@ -1,5 +1,5 @@
---! Previous: sha1:4f39e5047d71a2718fb10fd833681b52f904a745
---! Hash: sha1:b49f0b5c50b84b03f4444d4d1f10e996508be0d4
+--! Previous: sha1:6a29d85302af4d03f6440770b5c1bef08d7bb002
+--! Hash: sha1:f64aa48a2b756f5e581535d443bf3a9629ec7451
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

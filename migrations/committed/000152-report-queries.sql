@@ -1,5 +1,5 @@
---! Previous: sha1:b49f0b5c50b84b03f4444d4d1f10e996508be0d4
---! Hash: sha1:f0c6a6e20321d0eeb461d446651a879074518057
+--! Previous: sha1:f64aa48a2b756f5e581535d443bf3a9629ec7451
+--! Hash: sha1:2717e9d64eff5263f6231b7071e69604361875e5
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:f0c6a6e20321d0eeb461d446651a879074518057
---! Hash: sha1:19916d3d6b90f18fa3054546161135a06af5b72b
+--! Previous: sha1:2717e9d64eff5263f6231b7071e69604361875e5
+--! Hash: sha1:0cfdd4333363f94c2f5be3bbdf3aa8243c922c97
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:19916d3d6b90f18fa3054546161135a06af5b72b
---! Hash: sha1:985f99d6303627c4b6938b0ba36e6d2499020dbe
+--! Previous: sha1:0cfdd4333363f94c2f5be3bbdf3aa8243c922c97
+--! Hash: sha1:253ab614faf3ff5f853fa82791c33cbd5c814ad3
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:985f99d6303627c4b6938b0ba36e6d2499020dbe
---! Hash: sha1:f47b543dad6dcb67fbd8639ae78a243c0a6c4ba0
+--! Previous: sha1:253ab614faf3ff5f853fa82791c33cbd5c814ad3
+--! Hash: sha1:3659055160e199fa2595ba18f583b9d16169c473
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:f47b543dad6dcb67fbd8639ae78a243c0a6c4ba0
---! Hash: sha1:805ba8068328e50f2bfbfab7eeca96434c055303
+--! Previous: sha1:3659055160e199fa2595ba18f583b9d16169c473
+--! Hash: sha1:39045195cd829f81ec5ed6431d89cd2f8fe76de0
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

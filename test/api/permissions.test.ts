@@ -164,6 +164,7 @@ describe("who may do what", () => {
       reservationPermissions: /reservation/i,
       buyerPermissions: /buyer|convertLead/i,
       offerPermissions: /negotiation|offer/i,
+      drafts: /generation|leadEmail$/i,
       peoplePermissions: /agreement|appointment|phoneCall|deposit|agent$/i,
       personalizations: /personalization/i,
       webhooks: /webhook|redeliverEvents/i,
