@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
+--! Previous: sha1:826ad843a509dc2c09e70ee2544d877d83dfaa68
+--! Hash: sha1:76296924f7717cdd56eaabf124c4054c6bb69e93
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
---! Hash: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
+--! Previous: sha1:76296924f7717cdd56eaabf124c4054c6bb69e93
+--! Hash: sha1:4c03e23a7521e4916211a21435230e5de4c57a96
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

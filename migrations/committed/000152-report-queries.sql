@@ -1,5 +1,5 @@
---! Previous: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
---! Hash: sha1:1310864621865252152a409648a4c3bf75ea25c4
+--! Previous: sha1:4c03e23a7521e4916211a21435230e5de4c57a96
+--! Hash: sha1:4722e14a8dbc9cea91e5877aef46ea31a8693058
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:1310864621865252152a409648a4c3bf75ea25c4
---! Hash: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
+--! Previous: sha1:4722e14a8dbc9cea91e5877aef46ea31a8693058
+--! Hash: sha1:c7e030ed62690f31f84ef25594d9bafc72f439a6
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

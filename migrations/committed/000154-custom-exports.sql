@@ -1,5 +1,5 @@
---! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
---! Hash: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
+--! Previous: sha1:c7e030ed62690f31f84ef25594d9bafc72f439a6
+--! Hash: sha1:72f2adf4673ecc3bcae8a4b0447bd2ae823fea1e
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
---! Hash: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
+--! Previous: sha1:72f2adf4673ecc3bcae8a4b0447bd2ae823fea1e
+--! Hash: sha1:a4527cba4f025f7ce5046414d3196665ee9779e5
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

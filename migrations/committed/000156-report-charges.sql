@@ -1,5 +1,5 @@
---! Previous: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
---! Hash: sha1:5bfb9bdcb1e526ee1c4ff27d2c18ac488093b216
+--! Previous: sha1:a4527cba4f025f7ce5046414d3196665ee9779e5
+--! Hash: sha1:8ed8fb7743486f6192bcbe352fb15eb2ce799493
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
+--! Previous: sha1:8ed8fb7743486f6192bcbe352fb15eb2ce799493
+--! Hash: sha1:fc0902a0fbbeea26b2c5b31d0cf9ebf41c4aad96
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

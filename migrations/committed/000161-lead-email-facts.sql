@@ -1,5 +1,5 @@
---! Previous: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
---! Hash: sha1:2395534e57fb738745af06f68565f2affefa8e65
+--! Previous: sha1:fc0902a0fbbeea26b2c5b31d0cf9ebf41c4aad96
+--! Hash: sha1:780ed578bc3a70e520f5dfcec8f04ddad93a8f36
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:2395534e57fb738745af06f68565f2affefa8e65
---! Hash: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
+--! Previous: sha1:780ed578bc3a70e520f5dfcec8f04ddad93a8f36
+--! Hash: sha1:013387513359b899a23e6863ee4dff7c62d97bb2
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
---! Hash: sha1:317d59fefafb61f2b03e36faf426e01809da9579
+--! Previous: sha1:013387513359b899a23e6863ee4dff7c62d97bb2
+--! Hash: sha1:2b2507fa49d5f5efda8410743a8a42ec4d33957e
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.
