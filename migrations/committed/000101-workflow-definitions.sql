@@ -1,5 +1,5 @@
 --! Previous: sha1:a34af442455ebc8f7dbf95ab568ffcf56df700f3
---! Hash: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
+--! Hash: sha1:f20f8c170a9fd8a521c7928949699b481c943d0d
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions
@@ -440,7 +440,8 @@ begin
     if jsonb_array_length(wanted) > 100 then
       perform app_private.refuse_definition(at || '.' || member.key, 'give at most 100 values.');
     end if;
-    for i in 0 .. jsonb_array_length(wanted) - 1 loop
+    -- Checked when it is written: who has left since, or what is gone, selects nothing.
+    for i in 0 .. case when scope ? 'organizationId' then jsonb_array_length(wanted) else 0 end - 1 loop
       perform app_private.check_value(table_of, member.column_name, case when member.typelem <> 0 then jsonb_build_array(wanted -> i) else wanted -> i end,
         case when jsonb_typeof(member.value) = 'array' then format('%s.%s[%s]', at, member.key, i) else at || '.' || member.key end, scope);
     end loop;

@@ -1,5 +1,5 @@
---! Previous: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
---! Hash: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
+--! Previous: sha1:f20f8c170a9fd8a521c7928949699b481c943d0d
+--! Hash: sha1:e4f65ddec376de1c89dae9d45e620b429de09df4
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.

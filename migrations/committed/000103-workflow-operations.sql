@@ -1,5 +1,5 @@
---! Previous: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
---! Hash: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
+--! Previous: sha1:e4f65ddec376de1c89dae9d45e620b429de09df4
+--! Hash: sha1:8d5a6f6744d9823921586abbafee52861201cbf8
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

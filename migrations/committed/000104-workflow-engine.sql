@@ -1,5 +1,5 @@
---! Previous: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
---! Hash: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
+--! Previous: sha1:8d5a6f6744d9823921586abbafee52861201cbf8
+--! Hash: sha1:5b58745de2d0117191b21ca58db23103267d4080
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

@@ -1,5 +1,5 @@
---! Previous: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
---! Hash: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
+--! Previous: sha1:5b58745de2d0117191b21ca58db23103267d4080
+--! Hash: sha1:dc036d8bb6b28113634796ccf8404e6de0423b27
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and
