@@ -34,7 +34,9 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
@@ -56,6 +58,8 @@ export interface PresetOptions {
   webhookTransforms: WebhookTransforms;
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
+  paymentTransforms: PaymentTransforms;
+  draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -70,6 +74,8 @@ export function createPreset({
   files,
   webhookTransforms,
   workflowChecks,
+  paymentTransforms,
+  draftTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -99,6 +105,7 @@ export function createPreset({
       PermissionsPlugin,
       SignInPlugin,
       NearestCityPlugin,
+      SearchPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.
@@ -160,6 +167,8 @@ export function createPreset({
         ...uploadTransforms(files),
         ...webhookTransforms,
         workflowChecks,
+        ...paymentTransforms,
+        ...draftTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -25,6 +25,8 @@ await withScratchDatabase(async (ownerUrl) => {
       files: { take: unused, read: unused },
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
       workflowChecks: unused,
+      paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
+      draftTransforms: { composeLeadEmail: unused },
     }),
   );
   await pool.end();
