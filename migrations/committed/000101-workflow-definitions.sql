@@ -1,5 +1,5 @@
 --! Previous: sha1:a34af442455ebc8f7dbf95ab568ffcf56df700f3
---! Hash: sha1:f20f8c170a9fd8a521c7928949699b481c943d0d
+--! Hash: sha1:b20e474e25e161f124479730777d1c7bbb9879de
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions
@@ -110,7 +110,7 @@ insert into app_hidden.workflow_operators (operator, least, most, description) v
   ('+', 1, 20, 'Sum.'), ('-', 1, 2, 'Difference.'), ('*', 1, 20, 'Product.'), ('/', 2, 2, 'Quotient.'), ('%', 2, 2, 'Remainder.'),
   ('min', 1, 20, 'The least.'), ('max', 1, 20, 'The greatest.'),
   ('some', 2, 2, 'Whether it holds for some element of a list; var "" is the element.'), ('all', 2, 2, 'Whether it holds for all elements.'), ('none', 2, 2, 'Whether it holds for no element.'),
-  ('secondsSince', 1, 1, 'How long ago a time was, in seconds; negative where it is to come.');
+  ('secondsSince', 1, 1, 'How long ago a time was, in seconds; negative where it is to come. Without a time no comparison with it holds.');
 
 --------------------------------------------------------------------------------------------------------
 -- Variables: the columns of records, by the names of the API, and what else there is.

@@ -1,5 +1,5 @@
---! Previous: sha1:f20f8c170a9fd8a521c7928949699b481c943d0d
---! Hash: sha1:e4f65ddec376de1c89dae9d45e620b429de09df4
+--! Previous: sha1:b20e474e25e161f124479730777d1c7bbb9879de
+--! Hash: sha1:95f22f4d03990e514200cb25c553afbee7bfa6a7
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.

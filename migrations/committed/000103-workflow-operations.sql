@@ -1,5 +1,5 @@
---! Previous: sha1:e4f65ddec376de1c89dae9d45e620b429de09df4
---! Hash: sha1:8d5a6f6744d9823921586abbafee52861201cbf8
+--! Previous: sha1:95f22f4d03990e514200cb25c553afbee7bfa6a7
+--! Hash: sha1:6a94a80e3549b3a996236a0f9b222dcde24acc6e
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

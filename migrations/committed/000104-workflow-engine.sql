@@ -1,5 +1,5 @@
---! Previous: sha1:8d5a6f6744d9823921586abbafee52861201cbf8
---! Hash: sha1:5b58745de2d0117191b21ca58db23103267d4080
+--! Previous: sha1:6a94a80e3549b3a996236a0f9b222dcde24acc6e
+--! Hash: sha1:069270952b658c4289c3ebdc36bc8e00e1517007
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

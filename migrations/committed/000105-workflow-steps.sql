@@ -1,5 +1,5 @@
---! Previous: sha1:5b58745de2d0117191b21ca58db23103267d4080
---! Hash: sha1:dc036d8bb6b28113634796ccf8404e6de0423b27
+--! Previous: sha1:069270952b658c4289c3ebdc36bc8e00e1517007
+--! Hash: sha1:6d56b3af9f1e957ad5cbcd9f0ee94a79a36a6a39
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

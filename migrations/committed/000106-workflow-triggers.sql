@@ -1,5 +1,5 @@
---! Previous: sha1:dc036d8bb6b28113634796ccf8404e6de0423b27
---! Hash: sha1:8b95b4e4baccf43af0e2ac1eb6f4a78b2265c8d4
+--! Previous: sha1:6d56b3af9f1e957ad5cbcd9f0ee94a79a36a6a39
+--! Hash: sha1:e4a5252cc9434a296728f5df2c1c42f5f40f5e3d
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of

@@ -1,5 +1,5 @@
---! Previous: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
---! Hash: sha1:d7a2e815c68d34284d0c5ef52ad3fa7454b3b43c
+--! Previous: sha1:e4a5252cc9434a296728f5df2c1c42f5f40f5e3d
+--! Hash: sha1:898dae8030b07718099575b4fb8cd3f0665f7e60
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

@@ -1,5 +1,5 @@
---! Previous: sha1:d7a2e815c68d34284d0c5ef52ad3fa7454b3b43c
---! Hash: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
+--! Previous: sha1:898dae8030b07718099575b4fb8cd3f0665f7e60
+--! Hash: sha1:f51a0aa41a7fc183c15efdc1b2f23d6cb5168f77
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
+--! Previous: sha1:f51a0aa41a7fc183c15efdc1b2f23d6cb5168f77
+--! Hash: sha1:be7feeaf1dfcee1623adafbb152a5498e9aa5bd4
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

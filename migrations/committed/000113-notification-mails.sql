@@ -1,5 +1,5 @@
---! Previous: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
---! Hash: sha1:50d1114a0e7a8793706320c3ec46114591a0b2ff
+--! Previous: sha1:be7feeaf1dfcee1623adafbb152a5498e9aa5bd4
+--! Hash: sha1:15e2abe4e8f7db615752edb89c7e335d6318a1d1
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

@@ -1,5 +1,5 @@
---! Previous: sha1:9d642aa8cfa779457622685f1ae62625199aa110
---! Hash: sha1:6919420161bcca4149372620be6f1d1145f1915d
+--! Previous: sha1:15e2abe4e8f7db615752edb89c7e335d6318a1d1
+--! Hash: sha1:fd9fb534c52c9dd72e762a6dc2b8a3c760709563
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

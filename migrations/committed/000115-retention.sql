@@ -1,5 +1,5 @@
---! Previous: sha1:6919420161bcca4149372620be6f1d1145f1915d
---! Hash: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
+--! Previous: sha1:fd9fb534c52c9dd72e762a6dc2b8a3c760709563
+--! Hash: sha1:a14e349e326d75b6c447ead4fa0ed9a5b57cab23
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

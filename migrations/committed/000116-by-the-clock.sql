@@ -1,5 +1,5 @@
---! Previous: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
---! Hash: sha1:2985570207e47f6a02fd9aca1c4c6a71384dc7e0
+--! Previous: sha1:a14e349e326d75b6c447ead4fa0ed9a5b57cab23
+--! Hash: sha1:41046b427acf09fbb97b89e1091ad5a1f85d680d
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -1,5 +1,5 @@
---! Previous: sha1:2985570207e47f6a02fd9aca1c4c6a71384dc7e0
---! Hash: sha1:b5acda5a36f3146bb95728c643a7e5cbf48b9667
+--! Previous: sha1:41046b427acf09fbb97b89e1091ad5a1f85d680d
+--! Hash: sha1:c600d6b2aa3deb7b43cf57111e07f0952491c6d5
 --! Message: workflow-tickets
 
 -- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket; the execution

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
+--! Previous: sha1:c600d6b2aa3deb7b43cf57111e07f0952491c6d5
+--! Hash: sha1:e0326776a23606d1341bed75cf12073cfc17ac13
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

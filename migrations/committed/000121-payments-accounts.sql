@@ -1,5 +1,5 @@
---! Previous: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
---! Hash: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
+--! Previous: sha1:e0326776a23606d1341bed75cf12073cfc17ac13
+--! Hash: sha1:fcf51b0fabcc7d39328ba1de6156cf6e64a72aaf
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

@@ -1,5 +1,5 @@
---! Previous: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
---! Hash: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
+--! Previous: sha1:fcf51b0fabcc7d39328ba1de6156cf6e64a72aaf
+--! Hash: sha1:d4d19beec563c0ec1e5fb6f484b663b0d4fc7672
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

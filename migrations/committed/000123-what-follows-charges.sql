@@ -1,5 +1,5 @@
---! Previous: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
---! Hash: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
+--! Previous: sha1:d4d19beec563c0ec1e5fb6f484b663b0d4fc7672
+--! Hash: sha1:d584330a4fc534a59ca280ccde152726fb32548b
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

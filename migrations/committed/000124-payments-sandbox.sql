@@ -1,5 +1,5 @@
---! Previous: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
---! Hash: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
+--! Previous: sha1:d584330a4fc534a59ca280ccde152726fb32548b
+--! Hash: sha1:7d1a6699427612fad78e9df4232095232cbeada2
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
---! Hash: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
+--! Previous: sha1:7d1a6699427612fad78e9df4232095232cbeada2
+--! Hash: sha1:b35badeb2029c7362f73ce7f6cf35e666eda7edf
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

@@ -1,5 +1,5 @@
---! Previous: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
---! Hash: sha1:922b71aa23b4019734d3ff5b4a425fb76fa24ea6
+--! Previous: sha1:b35badeb2029c7362f73ce7f6cf35e666eda7edf
+--! Hash: sha1:ecef979f1828535a13ace78973038b75a43d1498
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:128d88cd142f44675de65b017caf37120349a752
+--! Previous: sha1:ecef979f1828535a13ace78973038b75a43d1498
+--! Hash: sha1:8f1d0025a4e97fb68d657725581e70ed7c62bd4a
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

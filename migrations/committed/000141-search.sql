@@ -1,5 +1,5 @@
---! Previous: sha1:128d88cd142f44675de65b017caf37120349a752
---! Hash: sha1:8aac16a5c88d8bdd44a859308136e2b943d217c2
+--! Previous: sha1:8f1d0025a4e97fb68d657725581e70ed7c62bd4a
+--! Hash: sha1:cb7379d9130ce9037596f8aee3192916e13a5c1a
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:8aac16a5c88d8bdd44a859308136e2b943d217c2
---! Hash: sha1:a0a8b74ef572936398e44aed96778cac7fc2601c
+--! Previous: sha1:cb7379d9130ce9037596f8aee3192916e13a5c1a
+--! Hash: sha1:7362801602b5531069f0614af3052d5f653b060f
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
+--! Previous: sha1:7362801602b5531069f0614af3052d5f653b060f
+--! Hash: sha1:8f794d11f0f0ed9d26b5a24ba412b0561e890d27
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
---! Hash: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
+--! Previous: sha1:8f794d11f0f0ed9d26b5a24ba412b0561e890d27
+--! Hash: sha1:fe0c6049d40863f5a727538736ea6c40a2c8ff5a
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
---! Hash: sha1:1310864621865252152a409648a4c3bf75ea25c4
+--! Previous: sha1:fe0c6049d40863f5a727538736ea6c40a2c8ff5a
+--! Hash: sha1:ce4b13f19174890c1396242e6e79c3853a9a34cd
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:1310864621865252152a409648a4c3bf75ea25c4
---! Hash: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
+--! Previous: sha1:ce4b13f19174890c1396242e6e79c3853a9a34cd
+--! Hash: sha1:6667d5ac2a8e880a3be4e744cdf4074a131f92bf
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
---! Hash: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
+--! Previous: sha1:6667d5ac2a8e880a3be4e744cdf4074a131f92bf
+--! Hash: sha1:d07afbff428b61ca761120f615682a46e9135d49
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

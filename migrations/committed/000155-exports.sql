@@ -1,5 +1,5 @@
---! Previous: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
---! Hash: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
+--! Previous: sha1:d07afbff428b61ca761120f615682a46e9135d49
+--! Hash: sha1:64b3872df96b02de005605df77a5111463660da6
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
---! Hash: sha1:5bfb9bdcb1e526ee1c4ff27d2c18ac488093b216
+--! Previous: sha1:64b3872df96b02de005605df77a5111463660da6
+--! Hash: sha1:9a15cf20b9dc5964b258d2efb0c2095aa19e53ad
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
+--! Previous: sha1:9a15cf20b9dc5964b258d2efb0c2095aa19e53ad
+--! Hash: sha1:2bec36addb5864e133ee7b61733248963c14a3ed
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

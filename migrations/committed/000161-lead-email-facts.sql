@@ -1,5 +1,5 @@
---! Previous: sha1:7caceef3705b0ea0b21d771b1d33ffbe8de6fdfb
---! Hash: sha1:2395534e57fb738745af06f68565f2affefa8e65
+--! Previous: sha1:2bec36addb5864e133ee7b61733248963c14a3ed
+--! Hash: sha1:f2c72cf0118c7968329da36d586537d0d13308c3
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:2395534e57fb738745af06f68565f2affefa8e65
---! Hash: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
+--! Previous: sha1:f2c72cf0118c7968329da36d586537d0d13308c3
+--! Hash: sha1:44331931c537f118863b3ce1eb9048bd247c6079
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

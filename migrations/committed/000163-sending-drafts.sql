@@ -1,5 +1,5 @@
---! Previous: sha1:472efa0032536b423ddbf82f670a9af5fffb857e
---! Hash: sha1:317d59fefafb61f2b03e36faf426e01809da9579
+--! Previous: sha1:44331931c537f118863b3ce1eb9048bd247c6079
+--! Hash: sha1:08f784b13a4d5473e54147193996a4b5c12161bf
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.
