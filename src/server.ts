@@ -102,9 +102,9 @@ async function main(): Promise<void> {
           taskContext({
             mail,
             fileStore,
-              incomingFolder: incomingFolder(config.dataDir),
-              viewers,
-              payments: payments.processor,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
+            payments: payments.processor,
             webUrl,
             operatorEmail,
             unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
