@@ -1,5 +1,5 @@
---! Previous: sha1:6d56b3af9f1e957ad5cbcd9f0ee94a79a36a6a39
---! Hash: sha1:e4a5252cc9434a296728f5df2c1c42f5f40f5e3d
+--! Previous: sha1:e6679a39bdd6af9b0d0f38efcf214a1e51757e23
+--! Hash: sha1:54ff5cc8b75e21cf545b3800b8cf55a7aa8aba7b
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of

@@ -1,5 +1,5 @@
---! Previous: sha1:e4a5252cc9434a296728f5df2c1c42f5f40f5e3d
---! Hash: sha1:898dae8030b07718099575b4fb8cd3f0665f7e60
+--! Previous: sha1:54ff5cc8b75e21cf545b3800b8cf55a7aa8aba7b
+--! Hash: sha1:fb92aac6fd13bf4fd3de96d495bbfa51fe6c1c24
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

@@ -1,5 +1,5 @@
---! Previous: sha1:898dae8030b07718099575b4fb8cd3f0665f7e60
---! Hash: sha1:f51a0aa41a7fc183c15efdc1b2f23d6cb5168f77
+--! Previous: sha1:fb92aac6fd13bf4fd3de96d495bbfa51fe6c1c24
+--! Hash: sha1:9aed0351e36be05c19dafca23bc37dca5ca15567
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

@@ -1,5 +1,5 @@
---! Previous: sha1:f51a0aa41a7fc183c15efdc1b2f23d6cb5168f77
---! Hash: sha1:be7feeaf1dfcee1623adafbb152a5498e9aa5bd4
+--! Previous: sha1:9aed0351e36be05c19dafca23bc37dca5ca15567
+--! Hash: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

@@ -1,5 +1,5 @@
---! Previous: sha1:be7feeaf1dfcee1623adafbb152a5498e9aa5bd4
---! Hash: sha1:15e2abe4e8f7db615752edb89c7e335d6318a1d1
+--! Previous: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
+--! Hash: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

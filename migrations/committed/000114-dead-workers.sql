@@ -1,5 +1,5 @@
---! Previous: sha1:15e2abe4e8f7db615752edb89c7e335d6318a1d1
---! Hash: sha1:fd9fb534c52c9dd72e762a6dc2b8a3c760709563
+--! Previous: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
+--! Hash: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:fd9fb534c52c9dd72e762a6dc2b8a3c760709563
---! Hash: sha1:a14e349e326d75b6c447ead4fa0ed9a5b57cab23
+--! Previous: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
+--! Hash: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:a14e349e326d75b6c447ead4fa0ed9a5b57cab23
---! Hash: sha1:41046b427acf09fbb97b89e1091ad5a1f85d680d
+--! Previous: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
+--! Hash: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

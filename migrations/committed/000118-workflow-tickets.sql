@@ -1,5 +1,5 @@
---! Previous: sha1:41046b427acf09fbb97b89e1091ad5a1f85d680d
---! Hash: sha1:c600d6b2aa3deb7b43cf57111e07f0952491c6d5
+--! Previous: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
+--! Hash: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
 --! Message: workflow-tickets
 
 -- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket; the execution
@@ -157,3 +157,10 @@ begin
       case when m -> 'mail' -> 'users' <> '[]' then m -> 'mail' end, case when m -> 'mail' -> 'users' = '[]' then 'There is nobody to tell.' end, null::int, null::timestamptz
     from jsonb_array_elements(mails) m;
 end $$;
+
+--------------------------------------------------------------------------------------------------------
+-- Drafts are e-mails to leads.
+
+update app_hidden.workflow_step_types set refusal = null where type = 'DRAFT_WITH_AI';
+update app_hidden.workflow_step_members set choices = '{LEAD_EMAIL}', required = false, description = 'What is drafted; LEAD_EMAIL where left out.'
+  where type = 'DRAFT_WITH_AI' and name = 'kind';

@@ -1,5 +1,5 @@
---! Previous: sha1:c600d6b2aa3deb7b43cf57111e07f0952491c6d5
---! Hash: sha1:e0326776a23606d1341bed75cf12073cfc17ac13
+--! Previous: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
+--! Hash: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

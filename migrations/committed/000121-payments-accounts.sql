@@ -1,5 +1,5 @@
---! Previous: sha1:e0326776a23606d1341bed75cf12073cfc17ac13
---! Hash: sha1:fcf51b0fabcc7d39328ba1de6156cf6e64a72aaf
+--! Previous: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
+--! Hash: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

@@ -1,5 +1,5 @@
---! Previous: sha1:fcf51b0fabcc7d39328ba1de6156cf6e64a72aaf
---! Hash: sha1:d4d19beec563c0ec1e5fb6f484b663b0d4fc7672
+--! Previous: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
+--! Hash: sha1:aabec49fbe4f7ccaea42f8784dab2e1c753fb1a2
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:d4d19beec563c0ec1e5fb6f484b663b0d4fc7672
---! Hash: sha1:d584330a4fc534a59ca280ccde152726fb32548b
+--! Previous: sha1:aabec49fbe4f7ccaea42f8784dab2e1c753fb1a2
+--! Hash: sha1:295e8339bb8c938c9f2cb9125db0e6217e895aa7
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:d584330a4fc534a59ca280ccde152726fb32548b
---! Hash: sha1:7d1a6699427612fad78e9df4232095232cbeada2
+--! Previous: sha1:295e8339bb8c938c9f2cb9125db0e6217e895aa7
+--! Hash: sha1:e2c525604d4a4f9eecee8a1f92603afeb18ab642
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:7d1a6699427612fad78e9df4232095232cbeada2
---! Hash: sha1:b35badeb2029c7362f73ce7f6cf35e666eda7edf
+--! Previous: sha1:e2c525604d4a4f9eecee8a1f92603afeb18ab642
+--! Hash: sha1:a2f7b1bc6b7a1ccc2537117d635341c8ad18ade0
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

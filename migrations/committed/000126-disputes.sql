@@ -1,5 +1,5 @@
---! Previous: sha1:b35badeb2029c7362f73ce7f6cf35e666eda7edf
---! Hash: sha1:ecef979f1828535a13ace78973038b75a43d1498
+--! Previous: sha1:a2f7b1bc6b7a1ccc2537117d635341c8ad18ade0
+--! Hash: sha1:9f52cd75627eba44beca2f8566cea84027584d66
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

@@ -1,5 +1,5 @@
---! Previous: sha1:ecef979f1828535a13ace78973038b75a43d1498
---! Hash: sha1:8f1d0025a4e97fb68d657725581e70ed7c62bd4a
+--! Previous: sha1:9f52cd75627eba44beca2f8566cea84027584d66
+--! Hash: sha1:2ca15c51aed7a42e0f94d84f0f155c18d07e08f5
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:8f1d0025a4e97fb68d657725581e70ed7c62bd4a
---! Hash: sha1:cb7379d9130ce9037596f8aee3192916e13a5c1a
+--! Previous: sha1:2ca15c51aed7a42e0f94d84f0f155c18d07e08f5
+--! Hash: sha1:28af3ff87df8fd71e349da0ae087547130b7d25b
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:cb7379d9130ce9037596f8aee3192916e13a5c1a
---! Hash: sha1:7362801602b5531069f0614af3052d5f653b060f
+--! Previous: sha1:28af3ff87df8fd71e349da0ae087547130b7d25b
+--! Hash: sha1:94493115a747226e6e1537384d8f625f96508063
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -1,5 +1,5 @@
---! Previous: sha1:7362801602b5531069f0614af3052d5f653b060f
---! Hash: sha1:8f794d11f0f0ed9d26b5a24ba412b0561e890d27
+--! Previous: sha1:94493115a747226e6e1537384d8f625f96508063
+--! Hash: sha1:694ecead73681271154302b9fbbaa8d5802082bf
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:8f794d11f0f0ed9d26b5a24ba412b0561e890d27
---! Hash: sha1:fe0c6049d40863f5a727538736ea6c40a2c8ff5a
+--! Previous: sha1:694ecead73681271154302b9fbbaa8d5802082bf
+--! Hash: sha1:5001d525d4e114be97a700dd3f4aa56b5ae93f72
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:fe0c6049d40863f5a727538736ea6c40a2c8ff5a
---! Hash: sha1:ce4b13f19174890c1396242e6e79c3853a9a34cd
+--! Previous: sha1:5001d525d4e114be97a700dd3f4aa56b5ae93f72
+--! Hash: sha1:a1a900938249119ea9a553451be73dfc5b106dfb
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:ce4b13f19174890c1396242e6e79c3853a9a34cd
---! Hash: sha1:6667d5ac2a8e880a3be4e744cdf4074a131f92bf
+--! Previous: sha1:a1a900938249119ea9a553451be73dfc5b106dfb
+--! Hash: sha1:c91903baa55311e184733ddc6d939db0c0e6e8cc
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

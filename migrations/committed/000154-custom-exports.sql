@@ -1,5 +1,5 @@
---! Previous: sha1:6667d5ac2a8e880a3be4e744cdf4074a131f92bf
---! Hash: sha1:d07afbff428b61ca761120f615682a46e9135d49
+--! Previous: sha1:c91903baa55311e184733ddc6d939db0c0e6e8cc
+--! Hash: sha1:20261b26531520b5f94b59ced17dd7b6e09ab2bd
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:d07afbff428b61ca761120f615682a46e9135d49
---! Hash: sha1:64b3872df96b02de005605df77a5111463660da6
+--! Previous: sha1:20261b26531520b5f94b59ced17dd7b6e09ab2bd
+--! Hash: sha1:64de92d543a33dc10a1e066ffe6f47e6a40f0087
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:64b3872df96b02de005605df77a5111463660da6
---! Hash: sha1:9a15cf20b9dc5964b258d2efb0c2095aa19e53ad
+--! Previous: sha1:64de92d543a33dc10a1e066ffe6f47e6a40f0087
+--! Hash: sha1:21eac5b9d4a2d30742e022beefeac872bdb0bbb5
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:9a15cf20b9dc5964b258d2efb0c2095aa19e53ad
---! Hash: sha1:2bec36addb5864e133ee7b61733248963c14a3ed
+--! Previous: sha1:21eac5b9d4a2d30742e022beefeac872bdb0bbb5
+--! Hash: sha1:2cf0954d2c3790342ecab0e31a0c6358e33e6f45
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:2bec36addb5864e133ee7b61733248963c14a3ed
---! Hash: sha1:f2c72cf0118c7968329da36d586537d0d13308c3
+--! Previous: sha1:2cf0954d2c3790342ecab0e31a0c6358e33e6f45
+--! Hash: sha1:513360af23ece9a99a25aebad279563276921af8
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

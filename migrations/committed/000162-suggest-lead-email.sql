@@ -1,5 +1,5 @@
---! Previous: sha1:f2c72cf0118c7968329da36d586537d0d13308c3
---! Hash: sha1:44331931c537f118863b3ce1eb9048bd247c6079
+--! Previous: sha1:513360af23ece9a99a25aebad279563276921af8
+--! Hash: sha1:7d975ccdfc41f3930a5835676609b3c040f343ec
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

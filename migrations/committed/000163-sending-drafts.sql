@@ -1,5 +1,5 @@
---! Previous: sha1:44331931c537f118863b3ce1eb9048bd247c6079
---! Hash: sha1:08f784b13a4d5473e54147193996a4b5c12161bf
+--! Previous: sha1:7d975ccdfc41f3930a5835676609b3c040f343ec
+--! Hash: sha1:f79b873550b3c415091f8f57fdafaff0f2f557db
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

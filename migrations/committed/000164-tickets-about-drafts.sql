@@ -1,5 +1,5 @@
---! Previous: sha1:2b2507fa49d5f5efda8410743a8a42ec4d33957e
---! Hash: sha1:9c561fefa8b136f8e487ed3fe4258c0d16c6ef30
+--! Previous: sha1:f79b873550b3c415091f8f57fdafaff0f2f557db
+--! Hash: sha1:a9bedd7c2df46dafc40cc78544eeb01c61111526
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.

@@ -5,8 +5,10 @@
  */
 import { Client, Pool, type PoolClient } from "pg";
 import { isRetryable } from "../database/databaseErrors.ts";
+import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
+import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { Seal } from "../seal.ts";
 import { callWebhook, type Call } from "./call.ts";
 import { holds } from "./conditions.ts";
@@ -19,6 +21,8 @@ export interface WorkflowsOptions {
   /** Whether addresses may lead to this machine. */
   loopback: boolean;
   log: Logger;
+  /** Who writes drafts; the embedded composer where left out. */
+  drafts?: DraftProvider;
   /** How long a call may take. */
   timeoutMs?: number;
 }
@@ -34,6 +38,8 @@ const capacity = 64;
 const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
 /** Transactions at a time, in one process. */
 const lanes = [0, 1];
+/** How long writing a draft may take. */
+const draftMs = 120_000;
 /** How often it looks without being called: for what waits for a time, and for calls that were missed. */
 const lookEveryMs = 1000;
 /** How long it leaves a step alone that it cannot take, through a fault of the service. */
@@ -72,7 +78,14 @@ type Result = { executionId: string; attempt: number } & ({ input: unknown } | {
 
 /** Starts to take steps, once the database can be reached. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<Workflows> {
-  const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
+  const {
+    connectionString,
+    seal,
+    loopback,
+    log,
+    drafts = createDraftProvider(),
+    timeoutMs = 10_000,
+  } = options;
   const pool = new Pool({ connectionString, max: lanes.length + 2, application_name: "plat-workflows" });
   pool.on("error", (error) => log.warn({ err: error }, "A database connection of the workflows broke."));
   // A connection that breaks in the middle of a transaction: the statement that meets it says so.
@@ -146,7 +159,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
           taken.step.id,
           JSON.stringify(taken.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
           holder,
-          timeoutMs / 1000 + 20,
+          (taken.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
         return taken;
       });
@@ -196,8 +209,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     const { executionId, attempt } = run;
     const result = resultOf(step)(run);
     if ("error" in result) return result;
-    if (step.type !== "CALL_WEBHOOK")
-      return { executionId, attempt, error: "The service cannot take this step." };
+    if (step.type === "DRAFT_WITH_AI") return { executionId, attempt, ...(await draft(run, result.input)) };
     const input = await callWebhook(result.input as Record<string, unknown>, run.call!, {
       executionId,
       seal,
@@ -206,6 +218,24 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       log,
     });
     return { executionId, attempt, input };
+  }
+
+  /** Asks for the draft of a step; a second attempt gets what the first one did. */
+  async function draft({ call }: Run, input: unknown): Promise<{ input: unknown } | { error: string }> {
+    const { leadId, requestedBy, messageId } = call!;
+    if (!leadId) return { error: "There is no lead to write to." };
+    try {
+      const { instructions } = input as { instructions?: string };
+      const { id, ...written } = await draftLeadEmail(pool, drafts, {
+        leadId,
+        requestedBy,
+        instructions: instructions ?? null,
+        request: messageId,
+      });
+      return { input: { generationId: id, ...written } };
+    } catch (error) {
+      return { error: (error as Error).message };
+    }
   }
 
   /** Lets those go on for whom the event has come that they waited for. */
