@@ -143,9 +143,9 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     let locked: string[] = [];
     try {
       const taken = await transaction(async (client) => {
-        const taken = await take(client, due, room);
-        if (!taken?.step || !taken.runs) return taken;
-        const ids = taken.runs.map(({ executionId }) => executionId);
+        const found = await take(client, due, room);
+        if (!found?.step || !found.runs) return found;
+        const ids = found.runs.map(({ executionId }) => executionId);
         // Who cancels has the lock and waits for the row: it is theirs.
         locked = await inTurn(async () => {
           const { rows } = await line.query<{ id: string }>(
@@ -154,14 +154,14 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
           );
           return rows.map(({ id }) => id);
         });
-        taken.runs = taken.runs.filter(({ executionId }) => locked.includes(executionId));
+        found.runs = found.runs.filter(({ executionId }) => locked.includes(executionId));
         await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
-          taken.step.id,
-          JSON.stringify(taken.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
+          found.step.id,
+          JSON.stringify(found.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
           holder,
-          (taken.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
+          (found.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
-        return taken;
+        return found;
       });
       for (const run of taken?.runs ?? []) start(taken!.step!, run, line);
       locked = [];
@@ -186,23 +186,23 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   };
 
   function start(step: Step, run: Run, line: Client): void {
-    const mine = holder;
-    const calling = callOne(step, run)
-      .then(async (result) => {
-        await pool.query("select app_private.settle_call($1, $2, $3)", [
-          step.id,
-          JSON.stringify(result),
-          mine,
-        ]);
-      })
-      // What could not be brought in is called again when the lease is over.
-      .catch((error: unknown) => log.error({ err: error }, "A call of a workflow failed."))
-      .then(() => release(line, [run.executionId]))
-      .finally(() => {
-        underway.delete(calling);
-        worker.call();
-      });
+    const calling = bringIn(step, run, line).finally(() => {
+      underway.delete(calling);
+      worker.call();
+    });
     underway.add(calling);
+  }
+
+  async function bringIn(step: Step, run: Run, line: Client): Promise<void> {
+    const mine = holder;
+    try {
+      const result = await callOne(step, run);
+      await pool.query("select app_private.settle_call($1, $2, $3)", [step.id, JSON.stringify(result), mine]);
+    } catch (error) {
+      // It is called again when the lease is over.
+      log.error({ err: error }, "A call of a workflow failed.");
+    }
+    await release(line, [run.executionId]);
   }
 
   async function callOne(step: Step, run: Run): Promise<Result> {
@@ -259,7 +259,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   /** Does the work, and again where others were in the way; a fault is logged, and the work left alone for a while. */
-  async function attempt(key: string, work: () => Promise<boolean>): Promise<boolean> {
+  async function tryTo(key: string, work: () => Promise<boolean>): Promise<boolean> {
     if (stopping || (faults.get(key) ?? 0) > Date.now()) return false;
     try {
       const found = await work();
@@ -277,15 +277,15 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     if (!stopping) log.warn({ err: error }, "Workflows could not be looked after; they are in a moment.");
   };
   const worker = onCall(async () => {
-    for (let found = true; found && !stopping;) {
+    for (let found = true; found;) {
       const { rows: due } = await pool.query<DueStep>("select * from app_private.due_workflow_steps()");
-      found = await attempt("wake", wake);
+      found = await tryTo("wake", wake);
       // In turn, so that a long queue of one workflow keeps no other from going on.
       await Promise.all(
         lanes.map(async () => {
           for (const step of due) {
             const key = `${step.workflow_id} ${step.steps_revision} ${step.sequence}`;
-            if (await attempt(key, () => takeStep(step))) found = true;
+            if (await tryTo(key, () => takeStep(step))) found = true;
           }
         }),
       );
