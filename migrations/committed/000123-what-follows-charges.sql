@@ -1,5 +1,5 @@
---! Previous: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
---! Hash: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
+--! Previous: sha1:1a5cbb8c7e4b6f7109b9e409295ac1e4f5ebffe0
+--! Hash: sha1:f8ad3b882508363756e252f3d36a428cced76466
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

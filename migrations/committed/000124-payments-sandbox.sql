@@ -1,5 +1,5 @@
---! Previous: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
---! Hash: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
+--! Previous: sha1:f8ad3b882508363756e252f3d36a428cced76466
+--! Hash: sha1:778c6cf1d6756d8cf500b85c184dd224b0ad8e37
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
---! Hash: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
+--! Previous: sha1:778c6cf1d6756d8cf500b85c184dd224b0ad8e37
+--! Hash: sha1:44c5c7804939c570824ef363ccd8ed1c94bd5bdf
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

@@ -1,5 +1,5 @@
---! Previous: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
---! Hash: sha1:922b71aa23b4019734d3ff5b4a425fb76fa24ea6
+--! Previous: sha1:44c5c7804939c570824ef363ccd8ed1c94bd5bdf
+--! Hash: sha1:2031702ad01a624ddc8aab0a4d689b02f9bbe08b
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a
