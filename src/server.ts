@@ -4,6 +4,7 @@ import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
+import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
@@ -14,6 +15,7 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createDraftProvider } from "./providers/drafts/index.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
@@ -22,7 +24,11 @@ import { Readiness } from "./readiness.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { startNotificationReader } from "./notifications/reader.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
 
 const requestsFinishWithinMs = 10_000;
 
@@ -69,6 +75,7 @@ async function main(): Promise<void> {
     });
     shutdown.add("payments", payments.close);
     if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+    const drafts = createDraftProvider(config.ai);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -78,21 +85,48 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const viewers = makePool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        // A fetch may have to sort everything first.
+        statementTimeout: 300_000,
+        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      });
+      shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, fileStore, payments: payments.processor, webUrl, operatorEmail })],
+        presets: [
+          taskContext({
+            mail,
+            fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
+            payments: payments.processor,
+            webUrl,
+            operatorEmail,
+            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
+          }),
+        ],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const dispatcher = await startDispatcher({
+      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      shutdown.add("notifications", notifications.stop);
+      const sending = {
         connectionString: database.ownerUrl,
         seal: createSeal(await loadSecretKeys(config)),
         loopback: config.loopbackWebhooks,
         log,
-      });
+      };
+      const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
+      const workflows = await startWorkflows(sending);
+      shutdown.add("workflows", workflows.stop);
+      const triggers = await startTriggers(sending);
+      shutdown.add("triggers", triggers.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {
@@ -103,6 +137,7 @@ async function main(): Promise<void> {
         jwtKeys,
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
+        drafts,
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,
