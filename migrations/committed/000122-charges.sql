@@ -1,5 +1,5 @@
---! Previous: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
---! Hash: sha1:1a5cbb8c7e4b6f7109b9e409295ac1e4f5ebffe0
+--! Previous: sha1:ab402ed17a4dba806e734e509dd954896602c3da
+--! Hash: sha1:5cae53e24227bd091d82c5822250aaa32d9ebbb4
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:1a5cbb8c7e4b6f7109b9e409295ac1e4f5ebffe0
---! Hash: sha1:f8ad3b882508363756e252f3d36a428cced76466
+--! Previous: sha1:5cae53e24227bd091d82c5822250aaa32d9ebbb4
+--! Hash: sha1:7307d5b9af9082464cd2edba55f3b78bc0c234ca
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:f8ad3b882508363756e252f3d36a428cced76466
---! Hash: sha1:778c6cf1d6756d8cf500b85c184dd224b0ad8e37
+--! Previous: sha1:7307d5b9af9082464cd2edba55f3b78bc0c234ca
+--! Hash: sha1:42a6271941d3a446b3ac0f714d335c4394d321a2
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:778c6cf1d6756d8cf500b85c184dd224b0ad8e37
---! Hash: sha1:44c5c7804939c570824ef363ccd8ed1c94bd5bdf
+--! Previous: sha1:42a6271941d3a446b3ac0f714d335c4394d321a2
+--! Hash: sha1:7166f4f81b269478b23290a5ebb73974096a01fd
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

@@ -1,5 +1,5 @@
---! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:87adb5ba0cbad5babda62692565d594f23f673d9
+--! Previous: sha1:741c5f75627e11ae1e99b9c08b6a09b6aa77004d
+--! Hash: sha1:83ec9cb09284d6ed720838d593abb94b5890e4a7
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

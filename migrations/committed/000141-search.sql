@@ -1,5 +1,5 @@
---! Previous: sha1:87adb5ba0cbad5babda62692565d594f23f673d9
---! Hash: sha1:9aab6ddcc5debd221a0acc4d276e4ea23d685750
+--! Previous: sha1:83ec9cb09284d6ed720838d593abb94b5890e4a7
+--! Hash: sha1:2fffdb390d64336bf6bab7ea8065b7004ed707c2
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

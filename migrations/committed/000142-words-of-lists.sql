@@ -1,5 +1,5 @@
---! Previous: sha1:9aab6ddcc5debd221a0acc4d276e4ea23d685750
---! Hash: sha1:826ad843a509dc2c09e70ee2544d877d83dfaa68
+--! Previous: sha1:2fffdb390d64336bf6bab7ea8065b7004ed707c2
+--! Hash: sha1:634ad83b9575304da808f2a84332cee10c8877a6
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

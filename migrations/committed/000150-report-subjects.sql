@@ -1,5 +1,5 @@
---! Previous: sha1:826ad843a509dc2c09e70ee2544d877d83dfaa68
---! Hash: sha1:76296924f7717cdd56eaabf124c4054c6bb69e93
+--! Previous: sha1:634ad83b9575304da808f2a84332cee10c8877a6
+--! Hash: sha1:70c8b4ba431a51563a3580a886a4e866f22a821f
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

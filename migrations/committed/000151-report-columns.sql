@@ -1,5 +1,5 @@
---! Previous: sha1:76296924f7717cdd56eaabf124c4054c6bb69e93
---! Hash: sha1:4c03e23a7521e4916211a21435230e5de4c57a96
+--! Previous: sha1:70c8b4ba431a51563a3580a886a4e866f22a821f
+--! Hash: sha1:13c64f0d7d984c2735cf0d5d6cdc80b3b5db14fd
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:4c03e23a7521e4916211a21435230e5de4c57a96
---! Hash: sha1:4722e14a8dbc9cea91e5877aef46ea31a8693058
+--! Previous: sha1:13c64f0d7d984c2735cf0d5d6cdc80b3b5db14fd
+--! Hash: sha1:3aef5f32e2541c6b185407d33e77d0eab795e8db
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

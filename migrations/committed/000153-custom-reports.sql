@@ -1,5 +1,5 @@
---! Previous: sha1:4722e14a8dbc9cea91e5877aef46ea31a8693058
---! Hash: sha1:c7e030ed62690f31f84ef25594d9bafc72f439a6
+--! Previous: sha1:3aef5f32e2541c6b185407d33e77d0eab795e8db
+--! Hash: sha1:3224ae60020c4edf49ba1e0346cc6bab607f9ce3
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

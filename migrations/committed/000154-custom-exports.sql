@@ -1,5 +1,5 @@
---! Previous: sha1:c7e030ed62690f31f84ef25594d9bafc72f439a6
---! Hash: sha1:72f2adf4673ecc3bcae8a4b0447bd2ae823fea1e
+--! Previous: sha1:3224ae60020c4edf49ba1e0346cc6bab607f9ce3
+--! Hash: sha1:33f6479b170facc7dbde9d90339f505edc5dd03f
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

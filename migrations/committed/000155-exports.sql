@@ -1,5 +1,5 @@
---! Previous: sha1:72f2adf4673ecc3bcae8a4b0447bd2ae823fea1e
---! Hash: sha1:a4527cba4f025f7ce5046414d3196665ee9779e5
+--! Previous: sha1:33f6479b170facc7dbde9d90339f505edc5dd03f
+--! Hash: sha1:9a5a0030143aa558a2290b12b6bd34aac3028556
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:a4527cba4f025f7ce5046414d3196665ee9779e5
---! Hash: sha1:8ed8fb7743486f6192bcbe352fb15eb2ce799493
+--! Previous: sha1:9a5a0030143aa558a2290b12b6bd34aac3028556
+--! Hash: sha1:9bb29e7394d2c651fbb4dd5673ce8551d16c8463
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

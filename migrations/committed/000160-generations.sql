@@ -1,5 +1,5 @@
---! Previous: sha1:8ed8fb7743486f6192bcbe352fb15eb2ce799493
---! Hash: sha1:fc0902a0fbbeea26b2c5b31d0cf9ebf41c4aad96
+--! Previous: sha1:9bb29e7394d2c651fbb4dd5673ce8551d16c8463
+--! Hash: sha1:1673ab4cd97748679d9e6c6d06a46bc46c7818ec
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

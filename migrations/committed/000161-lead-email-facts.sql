@@ -1,5 +1,5 @@
---! Previous: sha1:fc0902a0fbbeea26b2c5b31d0cf9ebf41c4aad96
---! Hash: sha1:780ed578bc3a70e520f5dfcec8f04ddad93a8f36
+--! Previous: sha1:1673ab4cd97748679d9e6c6d06a46bc46c7818ec
+--! Hash: sha1:1614bbbf76230da617bc598a3460eda0786376c8
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:780ed578bc3a70e520f5dfcec8f04ddad93a8f36
---! Hash: sha1:013387513359b899a23e6863ee4dff7c62d97bb2
+--! Previous: sha1:1614bbbf76230da617bc598a3460eda0786376c8
+--! Hash: sha1:1672fc9324c7fdc903f263edfd7789a10687467a
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

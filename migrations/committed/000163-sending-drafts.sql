@@ -1,5 +1,5 @@
---! Previous: sha1:013387513359b899a23e6863ee4dff7c62d97bb2
---! Hash: sha1:2b2507fa49d5f5efda8410743a8a42ec4d33957e
+--! Previous: sha1:1672fc9324c7fdc903f263edfd7789a10687467a
+--! Hash: sha1:0429e8beea171f4fbe90906af963368ca57f2e0e
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:2b2507fa49d5f5efda8410743a8a42ec4d33957e
---! Hash: sha1:9c561fefa8b136f8e487ed3fe4258c0d16c6ef30
+--! Previous: sha1:0429e8beea171f4fbe90906af963368ca57f2e0e
+--! Hash: sha1:7e1a63903e38dbd3195354bd20b0f1465a5dea44
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
