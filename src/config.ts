@@ -32,6 +32,14 @@ export interface Config {
   readonly smtpUrl: string | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
+  /** Undefined means the embedded sandbox. */
+  readonly stripe:
+    | {
+        readonly secretKey: string;
+        readonly webhookSecret: string | undefined;
+        readonly api: string | undefined;
+      }
+    | undefined;
   /** A database of cities by IP address; undefined means the embedded one. */
   readonly geoipFile: string | undefined;
   readonly mailFrom: string;
@@ -104,6 +112,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const region = must("S3_REGION");
   const accessKeyId = read("S3_ACCESS_KEY_ID");
   const secretAccessKey = read("S3_SECRET_ACCESS_KEY");
+  const stripeKey = read("STRIPE_SECRET_KEY");
+  const webhookSecret = read("STRIPE_WEBHOOK_SECRET");
+  const stripeApi = read("STRIPE_API");
   const config: Config = {
     mode,
     production,
@@ -128,6 +139,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
           credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
         })
       : undefined,
+    stripe: stripeKey ? Object.freeze({ secretKey: stripeKey, webhookSecret, api: stripeApi }) : undefined,
     geoipFile: read("GEOIP_FILE"),
     mailFrom,
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
@@ -145,6 +157,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   if (!accessKeyId !== !secretAccessKey)
     problems.push("S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together: set both or neither.");
   if (!bucket && (endpoint || accessKeyId)) problems.push("S3_ENDPOINT and S3_ACCESS_KEY_ID need S3_BUCKET.");
+  if (!env.STRIPE_SECRET_KEY && (webhookSecret || stripeApi))
+    problems.push("STRIPE_WEBHOOK_SECRET and STRIPE_API need STRIPE_SECRET_KEY.");
   if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     problems.push("DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.");

@@ -23,6 +23,7 @@ import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
+import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
@@ -34,6 +35,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
@@ -53,6 +55,9 @@ export interface PresetOptions {
   signFileAddress: FileAddresses["sign"];
   files: Files;
   webhookTransforms: WebhookTransforms;
+  /** Reads what SQL cannot of the definition of a workflow. */
+  workflowChecks: ArgumentTransform;
+  paymentTransforms: PaymentTransforms;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -66,6 +71,8 @@ export function createPreset({
   signFileAddress,
   files,
   webhookTransforms,
+  workflowChecks,
+  paymentTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -89,6 +96,7 @@ export function createPreset({
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
+      LeadOrBuyerPlugin,
       DescriptionsPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
@@ -154,6 +162,8 @@ export function createPreset({
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
         ...webhookTransforms,
+        workflowChecks,
+        ...paymentTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

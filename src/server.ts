@@ -1,4 +1,4 @@
-import { decideAddress } from "./address.ts";
+import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
@@ -7,6 +7,7 @@ import { migrate } from "./database/migrate.ts";
 import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoPayments } from "./demo/payments.ts";
 import { startGraphql } from "./graphql.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createApp } from "./http/app.ts";
@@ -17,11 +18,16 @@ import { createLog } from "./log.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
+import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { startNotificationReader } from "./notifications/reader.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
 
 const requestsFinishWithinMs = 10_000;
 
@@ -58,6 +64,17 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const payments = await openPayments({
+      stripe: config.stripe,
+      ownerUrl: database.ownerUrl,
+      endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
+      returnUrl: config.webUrl ?? config.baseUrl,
+      serviceUrl: config.baseUrl,
+      log,
+    });
+    shutdown.add("payments", payments.close);
+    if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -85,20 +102,29 @@ async function main(): Promise<void> {
             fileStore,
             incomingFolder: incomingFolder(config.dataDir),
             viewers,
+            payments: payments.processor,
             webUrl,
             operatorEmail,
+            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
           }),
         ],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const dispatcher = await startDispatcher({
+      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      shutdown.add("notifications", notifications.stop);
+      const sending = {
         connectionString: database.ownerUrl,
         seal: createSeal(await loadSecretKeys(config)),
         loopback: config.loopbackWebhooks,
         log,
-      });
+      };
+      const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
+      const workflows = await startWorkflows(sending);
+      shutdown.add("workflows", workflows.stop);
+      const triggers = await startTriggers(sending);
+      shutdown.add("triggers", triggers.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {
@@ -113,6 +139,7 @@ async function main(): Promise<void> {
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
+        payments: payments.processor,
         log,
       });
       shutdown.add("GraphQL", graphql.release);

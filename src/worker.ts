@@ -1,5 +1,7 @@
+import { EventEmitter } from "node:events";
 import { join } from "node:path";
-import { Logger as WorkerLogger, run, WorkerPreset } from "graphile-worker";
+import { Logger as WorkerLogger, run, WorkerPreset, type WorkerEvents } from "graphile-worker";
+import { watchWorkers } from "./jobs/liveness.ts";
 import type { Logger } from "./log.ts";
 
 export interface WorkerOptions {
@@ -10,6 +12,10 @@ export interface WorkerOptions {
   log: Logger;
   /** Presets that give tasks what they need. */
   presets?: GraphileConfig.Preset[];
+  /** Where the tasks are. */
+  taskDirectory?: string;
+  /** How often it looks for workers that died. */
+  lookEveryMs?: number;
 }
 
 export interface Worker {
@@ -19,18 +25,26 @@ export interface Worker {
 }
 
 const giveUpAfterMs = 15_000;
-const tasks = join(import.meta.dirname, "tasks");
 
 /** Runs the background jobs in this process: one file of src/tasks each, and src/crontab. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { connectionString, concurrency, log, presets = [] } = options;
+  const { taskDirectory = join(import.meta.dirname, "tasks"), lookEveryMs } = options;
+  const liveness = await watchWorkers({
+    connectionString,
+    log,
+    ...(lookEveryMs !== undefined && { lookEveryMs }),
+  });
+  const events: WorkerEvents = new EventEmitter();
+  events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
   const runner = await run({
     noHandleSignals: true,
+    events,
     preset: {
       extends: [WorkerPreset, ...presets],
       worker: {
         connectionString,
-        taskDirectory: tasks,
+        taskDirectory,
         // Not among the tasks: the job runner would take it for one.
         crontabFile: join(import.meta.dirname, "crontab"),
         concurrentJobs: concurrency,
@@ -41,12 +55,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         logger: workerLog(log),
       },
     },
+  }).catch(async (error: unknown) => {
+    await liveness.end();
+    throw error;
   });
   let running = true;
   const ended = runner.promise
     .catch((error: unknown) => log.error({ err: error }, "The job runner failed."))
     .finally(() => {
       running = false;
+      return liveness.end();
     });
   return {
     isRunning: () => running,

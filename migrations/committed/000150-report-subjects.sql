@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
+--! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
+--! Hash: sha1:2c34549cd87a0896d3cdb1408f3a2210c821b3dc
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:aa0556cccca67ae79a156d5ebd9e1f6c437805b0
---! Hash: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
+--! Previous: sha1:2c34549cd87a0896d3cdb1408f3a2210c821b3dc
+--! Hash: sha1:46caf6fd5c6f224cc4aa330a2e5ef5edc163d8e8
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:90157b434b9cf57940fc8e4bbd7446b52853407e
---! Hash: sha1:1310864621865252152a409648a4c3bf75ea25c4
+--! Previous: sha1:46caf6fd5c6f224cc4aa330a2e5ef5edc163d8e8
+--! Hash: sha1:99ab22e333e30766bbef50af51cb5ee9c606ad62
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:1310864621865252152a409648a4c3bf75ea25c4
---! Hash: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
+--! Previous: sha1:99ab22e333e30766bbef50af51cb5ee9c606ad62
+--! Hash: sha1:1deb05af29759083a082d87f2cdc2079aa58c9a6
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:213e2621836976c486686fcbdcb6f92b06dd00c7
---! Hash: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
+--! Previous: sha1:1deb05af29759083a082d87f2cdc2079aa58c9a6
+--! Hash: sha1:8cd5370938294bdc71052a55d5a5ff71decb87f7
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:d8adfd019b6fa68cbf366a60fa7608315374d95f
---! Hash: sha1:69c15d1ad96dddb7b9afa9ebeb07aa3b465c9e37
+--! Previous: sha1:8cd5370938294bdc71052a55d5a5ff71decb87f7
+--! Hash: sha1:ed7f78b1afbb3674a34587b53c9871478c851ff7
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -24,6 +24,8 @@ export interface Destination {
 export interface AddressPolicy {
   /** This machine, on any port: for development. */
   loopback: boolean;
+  /** Which name servers are asked, as 127.0.0.1:53; those of the system where left out. */
+  nameServers?: string[];
 }
 
 /** An address that is refused; its message is a sentence for the caller. */
@@ -116,6 +118,7 @@ async function resolveHost(host: string, policy: AddressPolicy): Promise<Checked
   if (policy.loopback && host === "localhost") return [{ address: "127.0.0.1", family: 4 }];
   // NOTE: Not `lookup`, which occupies one of the process's few threads for as long as a slow name server likes.
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
+  if (policy.nameServers) resolver.setServers(policy.nameServers);
   const [found4, found6] = await Promise.all([
     resolver.resolve4(host).catch(() => []),
     resolver.resolve6(host).catch(() => []),

@@ -168,6 +168,9 @@ describe("who may do what", () => {
       personalizations: /personalization/i,
       webhooks: /webhook|redeliverEvents/i,
       "exports, reports": /export|customReport/i,
+      escalationTickets: /escalationTicket/i,
+      workflows: /workflow/i,
+      payments: /payment|processor/i,
     };
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
     const tabled = new Set(table.map((row) => row.operation.split(/[ ,.]/)[0]));

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { openBrowser } from "../harness/browser.ts";
-import { startService, temporaryFolder, type Service } from "../harness/service.ts";
+import { startService, migratedFolder, type Service } from "../harness/service.ts";
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let folder: Awaited<ReturnType<typeof migratedFolder>>;
 let service: Service;
 let opened: Awaited<ReturnType<typeof openBrowser>>;
 let page: Page;
@@ -13,7 +13,7 @@ let page: Page;
 const complaints: string[] = [];
 
 beforeAll(async () => {
-  folder = await temporaryFolder();
+  folder = await migratedFolder();
   service = await startService({ env: { DATA_DIR: folder.path, DEMO: "1" } });
   opened = await openBrowser();
   const context = await opened.browser.newContext({ ignoreHTTPSErrors: true, locale: "en-GB" });

@@ -1,15 +1,15 @@
 /** The README's first conversation and the banner's commands, run as they are written, against the service as users start it. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { guideBlocks } from "../harness/guide.ts";
-import { startService, temporaryFolder, type Service } from "../harness/service.ts";
+import { startService, migratedFolder, type Service } from "../harness/service.ts";
 import { openShell, type Shell } from "../harness/shell.ts";
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let folder: Awaited<ReturnType<typeof migratedFolder>>;
 let service: Service;
 let shell: Shell;
 
 beforeAll(async () => {
-  folder = await temporaryFolder();
+  folder = await migratedFolder();
   shell = await openShell();
   service = await startService({ env: { DATA_DIR: folder.path, DEMO: "1" } });
 });

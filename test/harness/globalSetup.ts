@@ -1,6 +1,8 @@
-import { chmod, mkdtemp } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Client, escapeIdentifier } from "pg";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import globalTeardown from "./globalTeardown.ts";
@@ -22,7 +24,7 @@ export default async function globalSetup(): Promise<void> {
   process.env.PLAT_TEST_CLUSTER = url.href;
   try {
     await migrate(postgres.connectionString, { logger });
-    await unused(url);
+    await unused(url, () => keepMigrated(url, folder));
   } catch (error) {
     // There is no teardown after a set-up that failed.
     await globalTeardown();
@@ -30,11 +32,35 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
+/**
+ * A copy of the migrated data folder, for tests that start the whole service and are not about the first start: that takes
+ * a tenth of making one. Nothing writes meanwhile, so what lies on the disk after a checkpoint is whole.
+ */
+async function keepMigrated(template: URL, folder: string): Promise<void> {
+  const client = new Client({ connectionString: withPath(template, "/postgres") });
+  await client.connect();
+  await client.query("checkpoint");
+  await client.end();
+  const copy = join(folder, "migrated");
+  await copyFolder(join(folder, "postgres"), copy);
+  await rm(join(copy, "data", "postmaster.pid"));
+  process.env.PLAT_TEST_MIGRATED = folder;
+}
+
+/** With owners, modes and times. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)("cp", ["-a", from, to]);
+}
+
+function withPath(url: URL, path: string): string {
+  const other = new URL(url);
+  other.pathname = path;
+  return other.href;
+}
+
 /** A template can only be cloned when nobody is connected; the migration's own pools close a little later. */
-async function unused(template: URL): Promise<void> {
-  const root = new URL(template);
-  root.pathname = "/postgres";
-  const client = new Client({ connectionString: root.href });
+async function unused(template: URL, meanwhile: () => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: withPath(template, "/postgres") });
   await client.connect();
   const name = template.pathname.slice(1);
   try {
@@ -43,6 +69,7 @@ async function unused(template: URL): Promise<void> {
       if (rowCount === 0) break;
       await client.query("select pg_sleep(0.01)");
     }
+    await meanwhile();
     await client.query(
       `alter database ${escapeIdentifier(name)} with is_template true allow_connections false`,
     );

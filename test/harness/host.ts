@@ -5,10 +5,13 @@ import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
-import { secretKeys } from "./api.ts";
+import { jwtKeys, secretKeys } from "./api.ts";
+
+export { ProcessorFailure } from "../../src/providers/payments/index.ts";
+export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments">
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
@@ -26,7 +29,7 @@ export async function serve(
   const graphql = await startGraphql({
     authenticatorUrl,
     poolSize: 10,
-    jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    jwtKeys,
     secretKeys,
     fileStore: createFileStore({ dataDir }),
     dataDir,

@@ -4,6 +4,7 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { copyFolder } from "./globalSetup.ts";
 import { removeDataDir } from "./globalTeardown.ts";
 
 export interface ServiceOptions {
@@ -102,8 +103,16 @@ function runService({ env = {}, args = [], user = undefined, clone = repository 
     cwd: clone,
     ...user,
     stdio: ["ignore", "pipe", "pipe"],
-    // Nothing of the surrounding shell's settings.
-    env: { PATH: process.env.PATH, HOME: "/nonexistent", GRAPHILE_ENV: "test", PORT: "0", DEMO: "0", ...env },
+    // Nothing of the surrounding shell's settings; what `npm start` sets.
+    env: {
+      PATH: process.env.PATH,
+      HOME: "/nonexistent",
+      NODE_COMPILE_CACHE: join(repository, "node_modules", ".cache", "node"),
+      GRAPHILE_ENV: "test",
+      PORT: "0",
+      DEMO: "0",
+      ...env,
+    },
   });
   const output = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
@@ -132,6 +141,16 @@ export async function temporaryFolder(mode = 0o711): Promise<AsyncDisposable & {
   const path = await mkdtemp(join(tmpdir(), "plat-process-"));
   await chmod(path, mode);
   return { path, [Symbol.asyncDispose]: () => removeDataDir(path) };
+}
+
+/** A data folder like one that an earlier run of the service has migrated, with a database of its own. */
+export async function migratedFolder(): Promise<AsyncDisposable & { path: string }> {
+  const from = process.env.PLAT_TEST_MIGRATED;
+  if (!from) throw new Error("There is no migrated folder: start the tests through `npm test`.");
+  const folder = await temporaryFolder();
+  await copyFolder(join(from, "migrated"), join(folder.path, "postgres"));
+  await copyFolder(join(from, "postgres.password"), join(folder.path, "postgres.password"));
+  return folder;
 }
 
 /** The process number of the embedded database of a data folder. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { migrate } from "../../src/database/migrate.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
@@ -6,9 +6,10 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { runToExit, startService, temporaryFolder } from "../harness/service.ts";
 
 let database: TestDatabase;
-beforeEach(async () => {
-  database = await createTestDatabase("empty");
-});
+/** A database for the test: an empty one, or one that is migrated already. */
+async function use(from: "empty" | "template"): Promise<void> {
+  database = await createTestDatabase(from);
+}
 afterEach(() => database.drop());
 
 async function sql(text: string, connectionString = database.ownerUrl): Promise<Record<string, unknown>[]> {
@@ -21,7 +22,8 @@ async function sql(text: string, connectionString = database.ownerUrl): Promise<
   }
 }
 
-test("--migrate-only migrates and ends; API and worker each run on their own after it", async () => {
+test("--migrate-only migrates and ends; API and worker each run on their own after it; /readyz says no while the database is away", async () => {
+  await use("empty");
   await using folder = await temporaryFolder();
   const env = { DATABASE_URL: database.ownerUrl, DATA_DIR: folder.path };
   for (const mode of ["--api-only", "--worker-only"]) {
@@ -39,10 +41,23 @@ test("--migrate-only migrates and ends; API and worker each run on their own aft
     body: { status: "ready", checks: { migrated: true, database: true } },
   });
   expect(await worker.stop()).toMatchObject({ code: 0 });
+  const name = new URL(database.ownerUrl).pathname.slice(1);
+  const root = new URL(database.ownerUrl);
+  root.pathname = "/postgres";
+  await sql(`alter database ${name} with allow_connections false`, root.href);
+  await sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`, root.href);
+  expect(await api.get("/readyz")).toMatchObject({
+    status: 503,
+    body: { status: "unavailable", checks: { migrated: false, database: false } },
+  });
+  expect(await api.get("/healthz")).toMatchObject({ status: 200 });
+  await sql(`alter database ${name} with allow_connections true`, root.href);
+  expect(await api.get("/readyz")).toMatchObject({ body: { checks: { migrated: true, database: true } } });
   expect(await api.stop()).toMatchObject({ code: 0 });
 });
 
 test("several services started at once on an empty database all come up", async () => {
+  await use("empty");
   await using folder = await temporaryFolder();
   await using other = await temporaryFolder();
   const start = (DATA_DIR: string) => startService({ env: { DATABASE_URL: database.ownerUrl, DATA_DIR } });
@@ -51,28 +66,8 @@ test("several services started at once on an empty database all come up", async 
   for (const service of services) expect(await service.stop()).toMatchObject({ code: 0 });
 });
 
-test("/readyz says no while the database is away, and yes when it is back", async () => {
-  await using folder = await temporaryFolder();
-  await using service = await startService({
-    env: { DATABASE_URL: database.ownerUrl, DATA_DIR: folder.path },
-  });
-  const name = new URL(database.ownerUrl).pathname.slice(1);
-  const root = new URL(database.ownerUrl);
-  root.pathname = "/postgres";
-  await sql(`alter database ${name} with allow_connections false`, root.href);
-  await sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`, root.href);
-  expect(await service.get("/readyz")).toMatchObject({
-    status: 503,
-    body: { status: "unavailable", checks: { migrated: false, database: false } },
-  });
-  expect(await service.get("/healthz")).toMatchObject({ status: 200 });
-  await sql(`alter database ${name} with allow_connections true`, root.href);
-  expect(await service.get("/readyz")).toMatchObject({
-    body: { checks: { migrated: true, database: true } },
-  });
-});
-
-test("migrating is idempotent, also many times at once, and does not rotate the API's password", async () => {
+test("migrating again changes nothing, also many times at once, and does not rotate the API's password", async () => {
+  await use("template");
   await Promise.all(Array.from({ length: 4 }, () => migrate(database.ownerUrl)));
   const before = await sql("select rolpassword from pg_authid where rolname = 'plat_authenticator'");
   await migrate(database.ownerUrl);
@@ -83,6 +78,7 @@ test("migrating is idempotent, also many times at once, and does not rotate the 
 });
 
 test("an owner that is no superuser can migrate", async () => {
+  await use("empty");
   const name = new URL(database.ownerUrl).pathname.slice(1);
   const role = `${name}_owner`;
   await sql(`create role ${role} login createrole password 'a plain word'`);
@@ -104,7 +100,7 @@ test("an owner that is no superuser can migrate", async () => {
 });
 
 test("a database that is newer than the code is refused and stays as it is", async () => {
-  await migrate(database.ownerUrl);
+  await use("template");
   await sql("insert into graphile_migrate.migrations (hash, filename) values ('sha1:00', '999999.sql')");
   await expect(migrate(database.ownerUrl)).rejects.toThrow(
     "The database is newer than this version of Plat: it holds migration 999999.sql, which is unknown here.",
@@ -112,7 +108,7 @@ test("a database that is newer than the code is refused and stays as it is", asy
 });
 
 test("a database whose chapters were edited afterwards is refused", async () => {
-  await migrate(database.ownerUrl);
+  await use("template");
   const last = "(select hash from graphile_migrate.migrations order by filename desc limit 1)";
   await sql(`update graphile_migrate.migrations set hash = 'sha1:00' where hash = ${last}`);
   await expect(migrate(database.ownerUrl)).rejects.toThrow(
@@ -121,6 +117,7 @@ test("a database whose chapters were edited afterwards is refused", async () => 
 });
 
 test("a server that is not there is a failure with a sentence, not a stack", async () => {
+  await use("empty");
   await using folder = await temporaryFolder();
   const exit = await runToExit({
     env: { DATABASE_URL: "postgres://u:geheim@127.0.0.1:1/plat", DATA_DIR: folder.path },

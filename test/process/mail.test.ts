@@ -7,10 +7,10 @@ import { join } from "node:path";
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "@jest/globals";
 import PostalMime from "postal-mime";
-import { startService, temporaryFolder } from "../harness/service.ts";
+import { startService, migratedFolder } from "../harness/service.ts";
 
 test("the service mails what happens: a message to it lies in the outbox of its data folder", async () => {
-  await using folder = await temporaryFolder();
+  await using folder = await migratedFolder();
   const outbox = join(folder.path, "outbox");
   mkdirSync(outbox);
   const arrived = new Promise<string>((found) => {

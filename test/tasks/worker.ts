@@ -8,7 +8,10 @@ import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
+import { jwtKeys } from "../harness/api.ts";
+import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -40,6 +43,7 @@ export async function runJobs(
   connectionString: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
+  payments: PaymentProcessor = noProcessor,
 ): Promise<string[]> {
   const log: string[] = [];
   const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
@@ -53,8 +57,10 @@ export async function runJobs(
           fileStore,
           incomingFolder: tmpdir(),
           viewers,
+          payments,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
+          unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
         }),
       ],
       worker: {

@@ -508,3 +508,80 @@ test("another address gets at once what the former one did not take", async () =
   expect((await receiver.next()).event.data.name).toBe("Moved");
   await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
 });
+
+test("a receiver that does everything wrong and comes back after a day has each event once, and nobody else has any", async () => {
+  await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));
+  dispatchers = [await dispatch(300)];
+  const elsewhere = await startReceiver();
+  const taken: string[] = [];
+  let isBack = false;
+  let turn = 0;
+  receiver.answers((message, response, request) => {
+    const take = () => taken.push(message.id);
+    if (isBack) {
+      take();
+      return response.writeHead(204).end();
+    }
+    switch (turn++ % 5) {
+      case 0:
+        return response.writeHead(500).end("no");
+      case 1:
+        return; // hangs
+      case 2:
+        return response.writeHead(307, { location: elsewhere.url }).end();
+      case 3:
+        return request.socket.destroy();
+      default: {
+        // Yes, and then 100 MB of it: that is a yes. What is not read is never sent.
+        take();
+        response.writeHead(200, { "content-length": 100_000_000 });
+        const part = Buffer.alloc(1_000_000);
+        const more = () => {
+          while (!response.destroyed && response.write(part));
+        };
+        response.on("error", () => {}).on("drain", more);
+        return more();
+      }
+    }
+  });
+  const made = await create(receiver.url, ["lead.created"]);
+  const names = Array.from({ length: 12 }, (_, n) => `Day${n}`);
+  const ids = await Promise.all(names.map(lead));
+  const tried = (webhook: any) =>
+    webhook.deliveries.length === ids.length &&
+    webhook.deliveries.every((d: any) => d.nextAttemptAt !== null || d.status === "SUCCEEDED");
+  const waiting = (webhook: any) => webhook.deliveries.filter((d: any) => d.status === "RETRYING").length;
+  // A day goes by, as often as it takes; each time whatever waits is tried once more.
+  const aDayLater = async () => {
+    await world.owner.query(
+      `with queue as (update app_private.webhook_queue set due_at = due_at - interval '1 day' where webhook_id = $1 and not leased)
+       update app_private.webhook_progress set failing_since = failing_since - interval '1 day' where webhook_id = $1`,
+      [made.id],
+    );
+  };
+  const attempts = (webhook: any) => webhook.deliveries.map((d: any) => d.attempt);
+  let now = await until(
+    made,
+    (webhook) =>
+      tried(webhook) &&
+      Math.min(...attempts(webhook)) >= 1 &&
+      !webhook.deliveries.some((d: any) => d.status === "PENDING"),
+  );
+  expect(waiting(now)).toBeGreaterThan(ids.length / 2);
+  const before = now;
+  await aDayLater();
+  now = await until(made, (webhook) =>
+    webhook.deliveries.every((d: any) => d.status === "SUCCEEDED" || d.attempt >= 2),
+  );
+  expect(receiver.messages.length).toBeGreaterThan(attempts(before).length);
+  isBack = true;
+  while ((await read(made)).deliveries.some((d: any) => d.status !== "SUCCEEDED")) await aDayLater();
+  const { rows } = await world.owner.query(
+    "select id from app_public.events where name = 'lead.created' and subject_id = any ($1)",
+    [ids],
+  );
+  expect(taken.toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
+  expect(elsewhere.messages).toEqual([]);
+  expect((await read(made)).status).toBe("ENABLED");
+  await elsewhere.close();
+});

@@ -1,4 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createSocket } from "node:dgram";
+import type { AddressInfo, Socket } from "node:net";
+import { postPublicly } from "../../src/outbound/post.ts";
 import {
   AddressRefused,
   AddressUnknown,
@@ -65,7 +69,18 @@ describe("addresses", () => {
     "https://[64:ff9b::7f00:1]/",
     "https://[2002:7f00:1::]/",
     "https://[fe80::1]/",
+    "https://[::ffff:169.254.169.254]/",
+    "https://[64:ff9b:1::a9fe:a9fe]/",
+    "https://[fd00:ec2::254]/",
+    "https://[::]/",
+    "https://0/",
+    "https://0300.0250.0.1/",
+    "https://100.64.0.1/",
+    "https://100.100.100.200/",
     "https://10.0.0.1:8443/",
+    "https://8.8.8.8:443@127.0.0.1/",
+    "https://127.0.0.1:443@8.8.8.8/",
+    "https://8.8.8.8:65535/",
     "https://user@8.8.8.8/",
     "https://user:password@8.8.8.8/",
     "https://8.8.8.8:22/",
@@ -108,5 +123,106 @@ describe("addresses", () => {
       "http://localhost/",
     ])
       await expect(resolvePublicAddress(text, open)).rejects.toThrow(AddressRefused);
+  });
+});
+
+/** A real name server that gives each question its next answers, the last ones from then on. */
+async function nameServer(answers: string[][]) {
+  const asked: string[] = [];
+  const times = new Map<number, number>();
+  const server = createSocket("udp4");
+  server.on("message", (question, from) => {
+    // The name ends at the first empty label; after it stand type and class.
+    const end = question.indexOf(0, 12) + 5;
+    const type = question.readUInt16BE(end - 4);
+    const time = times.get(type) ?? 0;
+    times.set(type, time + 1);
+    asked.push(type === 1 ? "A" : type === 28 ? "AAAA" : String(type));
+    const records = (answers[Math.min(time, answers.length - 1)] ?? [])
+      .filter((address) => address.includes(":") === (type === 28))
+      .map((address) => {
+        const data =
+          type === 28
+            ? Buffer.from(address.replaceAll(":", ""), "hex")
+            : Buffer.from(address.split(".").map(Number));
+        const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]);
+        return Buffer.concat([head, data]);
+      });
+    const header = Buffer.from(question.subarray(0, 12));
+    header.writeUInt16BE(0x8180, 2);
+    header.writeUInt16BE(records.length, 6);
+    header.writeUInt32BE(0, 8);
+    server.send(Buffer.concat([header, question.subarray(12, end), ...records]), from.port, from.address);
+  });
+  await new Promise<void>((done) => server.bind(0, "127.0.0.1", done));
+  return {
+    asked,
+    policy: { loopback: false, nameServers: [`127.0.0.1:${(server.address() as AddressInfo).port}`] },
+    [Symbol.asyncDispose]: () => new Promise<void>((done) => server.close(() => done())),
+  };
+}
+
+/** Where this process tries to connect to while it works. */
+async function connections(work: () => Promise<unknown>): Promise<string[]> {
+  const tried: string[] = [];
+  const watch = (message: unknown) =>
+    (message as { socket: Socket }).socket.on("connectionAttempt", (ip: string, port: number) =>
+      tried.push(`${ip} ${port}`),
+    );
+  subscribe("net.client.socket", watch);
+  try {
+    await work();
+  } finally {
+    unsubscribe("net.client.socket", watch);
+  }
+  return tried;
+}
+
+describe("names", () => {
+  const post = (policy: { loopback: boolean; nameServers: string[] }) =>
+    postPublicly("https://rebind.example:8443/hooks", {
+      ...policy,
+      headers: {},
+      body: "{}",
+      timeoutMs: 250,
+      answerLimit: 1000,
+    });
+
+  test("one that is public when asked and loopback a moment later: the connection goes to what was checked, and the next attempt is refused", async () => {
+    await using server = await nameServer([["8.8.8.8"], ["127.0.0.1"]]);
+    expect(await connections(() => post(server.policy))).toEqual(["8.8.8.8 8443"]);
+    // Asked once: there is no second answer that could lead elsewhere.
+    expect(server.asked.toSorted()).toEqual(["A", "AAAA"]);
+    let result;
+    expect(await connections(async () => (result = await post(server.policy)))).toEqual([]);
+    expect(result).toMatchObject({
+      answer: undefined,
+      failure: "There was no answer: This address does not lead to a public network.",
+    });
+  });
+
+  test.each([
+    ["one of them private", ["8.8.8.8", "10.0.0.1"]],
+    ["loopback in IPv6 only", ["8.8.8.8", "0000:0000:0000:0000:0000:0000:0000:0001"]],
+    ["the metadata service", ["169.254.169.254"]],
+    ["NAT64", ["0064:ff9b:0000:0000:0000:0000:7f00:0001"]],
+    ["6to4", ["2002:7f00:0001:0000:0000:0000:0000:0000"]],
+    ["mapped", ["0000:0000:0000:0000:0000:ffff:7f00:0001"]],
+    ["a carrier's", ["100.64.0.1"]],
+  ])("%s: refused, and nobody is connected to", async (_name, answers) => {
+    await using server = await nameServer([answers]);
+    await expect(resolvePublicAddress("https://hooks.example/", server.policy)).rejects.toThrow(
+      AddressRefused,
+    );
+    expect(await connections(() => post(server.policy))).toEqual([]);
+  });
+
+  test("public in both families is taken", async () => {
+    await using server = await nameServer([["8.8.8.8", "2606:4700:0000:0000:0000:0000:0000:1111"]]);
+    const { addresses } = await resolvePublicAddress("https://hooks.example/", server.policy);
+    expect(addresses).toEqual([
+      { address: "8.8.8.8", family: 4 },
+      { address: "2606:4700::1111", family: 6 },
+    ]);
   });
 });

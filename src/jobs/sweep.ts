@@ -1,0 +1,34 @@
+import type { JobHelpers } from "graphile-worker";
+
+/** A transaction of a sweep that takes longer than this is undone, so that it holds nobody up; the job is tried again. */
+const longest = "30s";
+
+/**
+ * Runs a statement that works on a batch of rows, each time in a transaction of its own, until less than a batch was left
+ * or the service stops. What a run does not get to, the next one does.
+ * @param statement takes `values` and the size of the batch last, and gives how many rows it worked on.
+ */
+export async function sweep(
+  { withPgClient, abortSignal }: Pick<JobHelpers, "withPgClient" | "abortSignal">,
+  statement: string,
+  batch: number,
+  values: readonly unknown[] = [],
+): Promise<void> {
+  let amount: number;
+  do {
+    amount = await withPgClient(async (client) => {
+      await client.query(`begin; set local statement_timeout = '${longest}'`);
+      try {
+        const { rows } = await client.query<{ amount: number }>({
+          text: `select ${statement} as amount`,
+          values: [...values, batch],
+        });
+        await client.query("commit");
+        return rows[0]!.amount;
+      } catch (error) {
+        await client.query("rollback");
+        throw error;
+      }
+    });
+  } while (amount >= batch && !abortSignal.aborted);
+}

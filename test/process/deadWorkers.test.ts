@@ -1,0 +1,142 @@
+/** Workers that are killed: what they held runs again at once, in a named queue or not; and those that live keep what they hold. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { Pool } from "pg";
+import pino from "pino";
+import { startWorker } from "../../src/worker.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+let database: TestDatabase;
+let owner: Pool;
+let taskDirectory: string;
+const log = pino({ level: "silent" });
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
+  taskDirectory = await mkdtemp(join(tmpdir(), "plat-tasks-"));
+  await owner.query("create table app_private.runs (id serial, name text, pid int, done boolean)");
+  // Hangs where it is told to; elsewhere it is done at once.
+  await writeFile(
+    join(taskDirectory, "work.js"),
+    `export default async ({ name, hangs }, { query, job }) => {
+       const again = job.attempts > 1;
+       await query("insert into app_private.runs (name, pid, done) values ($1, $2, $3)", [name, process.pid, again || !hangs]);
+       if (hangs && !again) await new Promise(() => {});
+     };`,
+  );
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+  await rm(taskDirectory, { recursive: true, force: true });
+});
+
+const runs = async () =>
+  (await owner.query<{ name: string; done: boolean }>("select name, done from app_private.runs order by id"))
+    .rows;
+const locked = async () =>
+  (await owner.query("select from graphile_worker._private_jobs where locked_by is not null")).rowCount;
+async function until(met: () => Promise<boolean>) {
+  while (!(await met())) await setImmediate();
+}
+const worker = (lookEveryMs: number) =>
+  startWorker({ connectionString: database.ownerUrl, taskDirectory, concurrency: 4, log, lookEveryMs });
+const add = (name: string, { hangs = true, queue = null as string | null } = {}) =>
+  owner.query("select graphile_worker.add_job('work', $1::json, queue_name => $2)", [
+    JSON.stringify({ name, hangs }),
+    queue,
+  ]);
+
+/** A worker of another process that has taken a job of a queue and one of none, and hangs in both. */
+async function hanging() {
+  await owner.query("truncate app_private.runs");
+  await Promise.all([add("alone"), add("queued", { queue: "line" })]);
+  const child = spawn(
+    process.execPath,
+    [resolve(import.meta.dirname, "../harness/workerProcess.ts"), database.ownerUrl, taskDirectory],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
+  await until(async () => (await runs()).length === 2);
+  return {
+    kill: async () => {
+      const exit = once(child, "exit");
+      child.kill("SIGKILL");
+      await exit;
+    },
+  };
+}
+const finished = async () => new Set((await runs()).filter(({ done }) => done).map(({ name }) => name));
+
+test("a killed worker's jobs run again at the next look of another; a living one's do not", async () => {
+  const first = await hanging();
+  const second = await worker(20);
+  try {
+    // Behind the one that hangs, in its queue; and one that shows that the second worker works.
+    await add("behind", { hangs: false, queue: "line" });
+    await add("other", { hangs: false });
+    await until(async () => (await finished()).has("other"));
+    // Looks have passed: the first one still holds what is its own.
+    const { rows } = await owner.query("select count(*)::int as amount from app_private.workers");
+    expect(rows).toEqual([{ amount: 2 }]);
+    expect(await finished()).toEqual(new Set(["other"]));
+    expect(await locked()).toBe(2);
+    await first.kill();
+    await until(async () => (await finished()).size === 4);
+    expect(await finished()).toEqual(new Set(["other", "alone", "queued", "behind"]));
+    await until(async () => (await locked()) === 0);
+    // A line that breaks is made anew, and what the worker says with it.
+    const lines =
+      "select pid from pg_stat_activity where application_name = 'plat-worker-line' and datname = current_database()";
+    const { rows: before } = await owner.query(lines);
+    expect(before).toHaveLength(1);
+    await owner.query("select pg_terminate_backend($1)", [before[0].pid]);
+    await until(async () => {
+      const { rows: after } = await owner.query(
+        `select from (${lines}) line join pg_locks l on l.pid = line.pid and l.locktype = 'advisory' and l.classid = 7528003 where line.pid <> $1`,
+        [before[0].pid],
+      );
+      return after.length === 1;
+    });
+    const { rows: known } = await owner.query("select id from app_private.workers");
+    expect(known.length).toBeGreaterThan(0);
+  } finally {
+    await second.stop();
+  }
+});
+
+test("the only worker, killed and started again, goes on with its jobs at once", async () => {
+  const first = await hanging();
+  await first.kill();
+  expect(await locked()).toBe(2);
+  const again = await worker(3_600_000);
+  try {
+    await until(async () => (await finished()).size === 2);
+  } finally {
+    await again.stop();
+  }
+  expect(await locked()).toBe(0);
+});
+
+test("a worker that stops in order leaves no job locked, done or not", async () => {
+  for (let round = 0; round < 5; round += 1) {
+    await owner.query("truncate app_private.runs");
+    const running = await worker(3_600_000);
+    for (let n = 0; n < 20; n += 1) await add(`n${n}`, { hangs: false, queue: n % 2 ? "line" : null });
+    await until(async () => (await finished()).size > 5);
+    await running.stop();
+    expect(await locked()).toBe(0);
+    const { rowCount } = await owner.query(
+      "select from graphile_worker._private_job_queues where locked_by is not null",
+    );
+    expect(rowCount).toBe(0);
+    await owner.query(
+      "select graphile_worker.complete_jobs(array(select id from graphile_worker._private_jobs))",
+    );
+  }
+});

@@ -1,0 +1,256 @@
+/** The crontab: each sweep gets through many rows in small transactions, run twice it finds nothing, and nobody waits for it. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { readdir, readFile } from "node:fs/promises";
+import { parseCrontab } from "graphile-worker";
+import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
+import { settledDeadlines } from "../../src/database/deadlines.ts";
+import { createProject } from "../harness/portfolio.ts";
+import { startWorld, type World } from "../harness/world.ts";
+import { createOutbox, runJobs, type Outbox } from "./worker.ts";
+
+let world: World;
+let outbox: Outbox;
+let project: { id: string };
+const many = 10_000;
+
+beforeAll(async () => {
+  const deadlines = { ...settledDeadlines, patienceMs: 150 };
+  world = await startWorld(undefined, { adaptor: makeFusedAdaptor({ deadlines }) });
+  outbox = await createOutbox();
+  project = await createProject(world.owen, {
+    organizationId: world.harbour.id,
+    title: "By the Clock",
+    timeZone: "America/Toronto",
+  });
+});
+afterAll(async () => {
+  await world.stop();
+  await outbox.remove();
+});
+
+const query = async (text: string, values: unknown[] = []) => (await world.owner.query(text, values)).rows;
+const count = async (from: string) => (await query(`select count(*)::int as n from ${from}`))[0].n;
+async function run(task: string): Promise<void> {
+  await query("select graphile_worker.add_job($1)", [task]);
+  expect((await runJobs(world.database.ownerUrl, outbox.provider)).join("\n")).not.toMatch(/error/i);
+}
+/** How many transactions changed rows of the table while it worked: by their number on the rows that triggers copied. */
+async function watch(table: string): Promise<() => Promise<{ most: number; transactions: number }>> {
+  await query(`drop table if exists app_private.watched; create table app_private.watched (xid bigint);
+    create or replace function app_private.watch() returns trigger language plpgsql as
+      $$ begin insert into app_private.watched select pg_current_xact_id()::text::bigint from gone; return null; end $$;
+    create trigger watch after delete on ${table} referencing old table as gone for each statement execute function app_private.watch()`);
+  return async () => {
+    const [found] = await query(
+      "select coalesce(max(n), 0)::int as most, count(*)::int as transactions from (select count(*) as n from app_private.watched group by xid) x",
+    );
+    await query(`drop trigger watch on ${table}`);
+    return found;
+  };
+}
+
+test("each task of the crontab is there, and runs once at a time", async () => {
+  const items = parseCrontab(await readFile(new URL("../../src/crontab", import.meta.url), "utf8"));
+  const tasks = (await readdir(new URL("../../src/tasks", import.meta.url))).map((name) =>
+    name.replace(/\.ts$/, ""),
+  );
+  for (const { task, options } of items) {
+    expect(tasks).toContain(task);
+    expect([task, options]).toEqual([task, expect.objectContaining({ queueName: task, jobKey: task })]);
+  }
+});
+
+test.each([
+  [
+    "idempotency_keys__sweep",
+    "app_private.idempotency_keys",
+    `insert into app_private.idempotency_keys (viewer, key_sha256, body_hmac, inserted_at)
+       select 'user', sha256(n::text::bytea), '', now() - interval '25 hours' from generate_series(1, $1::int) n`,
+  ],
+  [
+    "webhook_deliveries__sweep",
+    "app_public.webhook_deliveries",
+    `with hook as (insert into app_public.webhooks (organization_id, url, events, secret_prefix)
+         select id, 'https://hooks.example/', '{*}', 'x' from app_public.organizations limit 1 returning id, organization_id)
+       insert into app_public.webhook_deliveries (organization_id, webhook_id, status, inserted_at)
+       select organization_id, id, 'SUCCEEDED', now() - interval '31 days' from hook, generate_series(1, $1::int)`,
+  ],
+  [
+    "retention__sweep",
+    "app_private.mail_deliveries",
+    `insert into app_private.mail_deliveries (key, recipient, outcome, at)
+       select 'm' || n, 'a@example.com', 'SENT', now() - interval '91 days' from generate_series(1, $1::int) n`,
+  ],
+  [
+    "retention__sweep",
+    "graphile_worker._private_jobs",
+    `insert into graphile_worker._private_jobs (task_id, attempts, max_attempts, updated_at)
+       select (select id from graphile_worker._private_tasks limit 1), 3, 3, now() - interval '31 days' from generate_series(1, $1::int) n`,
+  ],
+])("%s deletes what is over of %s, a batch at a time, and nothing else", async (task, table, fill) => {
+  const before = await count(table);
+  await query(fill, [many + 1]);
+  expect(await count(table)).toBe(before + many + 1);
+  const watched = await watch(table);
+  await run(task);
+  expect(await count(table)).toBe(before);
+  const { most, transactions } = await watched();
+  expect(most).toBe(5000);
+  expect(transactions).toBeGreaterThanOrEqual(3);
+});
+
+test("expired codes and the tokens of invitations go, those that work stay", async () => {
+  await query(`insert into app_private.user_otps (user_id, code_sha256, expires_at)
+    select id, sha256(id::text::bytea), case when row_number() over (order by id) = 1 then now() + interval '1 minute' else now() - interval '1 minute' end
+    from app_public.users`);
+  const invite = async (email: string) =>
+    (
+      await world.owen.get(
+        `mutation ($input: CreateOrganizationInviteInput!) { createOrganizationInvite(input: $input) { id } }`,
+        { input: { organizationId: world.harbour.id, email, role: "MEMBER" } },
+      )
+    ).createOrganizationInvite.id;
+  const [fresh, old] = [await invite("fresh@example.com"), await invite("old@example.com")];
+  await query(
+    "insert into app_private.organization_invite_tokens select id, sha256(id::text::bytea) from app_public.organization_invites on conflict do nothing",
+  );
+  await query(
+    "update app_public.organization_invites set expires_at = now() - interval '31 days' where id = $1",
+    [old],
+  );
+  await run("retention__sweep");
+  expect(await count("app_private.user_otps")).toBe(1);
+  expect(await query("select invite_id from app_private.organization_invite_tokens")).toEqual([
+    { invite_id: fresh },
+  ]);
+});
+
+test("the clock's events: open houses, promotions, deposits and tasks, once each, also of many, and not of archived projects", async () => {
+  const told = async () =>
+    Object.fromEntries(
+      (
+        await query(
+          "select name, count(*)::int as n from app_public.events where name ~ '\\.(started|ended|due|overdue)$' group by name",
+        )
+      ).map(({ name, n }) => [name, n]),
+    );
+  // As long ago as the last time that it was told: an hour.
+  const hourAgo = () => query("update app_private.clock_steps set told_at = now() - interval '1 hour'");
+  await hourAgo();
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  const make = (field: string, input: object) =>
+    world.owen.get(
+      `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
+      { input },
+    );
+  await make("createOpenHouse", {
+    projectId: project.id,
+    title: "On",
+    startsAt: ago(10),
+    endsAt: ago(-60),
+    format: "IN_PERSON",
+  });
+  await make("createOpenHouse", {
+    projectId: project.id,
+    title: "Over",
+    startsAt: ago(30),
+    endsAt: ago(10),
+    format: "IN_PERSON",
+  });
+  await make("createOpenHouse", {
+    projectId: project.id,
+    title: "To come",
+    startsAt: ago(-10),
+    endsAt: ago(-60),
+    format: "IN_PERSON",
+  });
+  await query(
+    `insert into app_public.tasks (project_id, title, due_at) select $1, 'T' || n, now() - interval '5 minutes' from generate_series(1, 1200) n`,
+    [project.id],
+  );
+  await query(
+    `insert into app_public.tasks (project_id, title, due_at, status) select $1, 'Done', now() - interval '5 minutes', 'OPEN'`,
+    [project.id],
+  );
+  await query("update app_public.tasks set status = 'COMPLETED' where title = 'Done'");
+  await run("clock_steps__tell");
+  expect(await told()).toEqual({ "open_house.started": 2, "open_house.ended": 1, "task.overdue": 1200 });
+  await run("clock_steps__tell");
+  expect((await told())["task.overdue"]).toBe(1200);
+  const [event] = await query(
+    "select actor_type, changes, data ->> 'status' as status, data ->> 'title' as title, sequence is not null as numbered from app_public.events where name = 'open_house.ended'",
+  );
+  expect(event).toEqual({
+    actor_type: "SYSTEM",
+    changes: { status: ["ACTIVE", "ENDED"] },
+    status: "ENDED",
+    title: "Over",
+    numbered: true,
+  });
+  // By the calendar of the project: in Toronto the day begins at 4 or 5 o'clock of UTC.
+  const lead = (await make("createLead", { projectId: project.id, name: "Dora" })).createLead.id;
+  const [{ today }] = await query("select (now() at time zone 'America/Toronto')::date::text as today");
+  const deposit = async (dueAt: string) =>
+    (await make("createDeposit", { leadId: lead, title: dueAt, amount: "100.00", dueAt })).createDeposit.id;
+  const [due, later] = [await deposit(today), await deposit("2999-01-01")];
+  await query("update app_private.clock_steps set told_at = now() - interval '2 days'");
+  await run("clock_steps__tell");
+  expect(
+    await query("select subject_id, name from app_public.events where name ~ '^deposit\\.(due|overdue)$'"),
+  ).toEqual([{ subject_id: due, name: "deposit.due" }]);
+  expect(later).not.toBe(due);
+  const { createWebhook } = await make("createWebhook", {
+    organizationId: world.harbour.id,
+    url: "https://93.184.215.14/",
+    events: ["deposit.overdue", "promotion.ended"],
+  }).catch((error: unknown) => ({ createWebhook: String(error) }));
+  expect(JSON.stringify(createWebhook)).not.toMatch(/no event/);
+});
+
+test("holds end, a few at a time; and while more is due than can be settled nobody waits long", async () => {
+  const holds = 120;
+  await query(
+    `insert into app_public.units (project_id, title, status, price) select $1, 'H' || n, 'AVAILABLE', 1 from generate_series(1, $2::int) n`,
+    [project.id, holds],
+  );
+  await query(
+    "select app_private.take_claim(id, null, 'HOLD', 'hold', uuidv7(), now() + interval '1 hour') from app_public.units where project_id = $1",
+    [project.id],
+  );
+  await query(
+    "update app_hidden.claims set expires_at = now() - interval '1 minute' where project_id = $1 and released_at is null",
+    [project.id],
+  );
+  const [{ n }] = await query("select app_private.settle_due(50) as n");
+  expect(n).toBe(50);
+  expect(await count("app_public.units where status = 'HELD'")).toBe(holds - 50);
+  await run("deadlines__settle");
+  expect(await count("app_public.units where status = 'HELD'")).toBe(0);
+
+  // Each takes so long that a reader loses patience: they read what is there, and so do others, without waiting again.
+  await query(
+    `create function app_private.settle_slowly(id uuid) returns void language plpgsql as $$ begin perform pg_sleep(0.002); end $$`,
+  );
+  await query("insert into app_private.deadline_kinds values ('slow', 'app_private.settle_slowly')");
+  await query(
+    "insert into app_hidden.deadlines (kind, record_id, due_at) select 'slow', uuidv7(), now() - interval '1 minute' from generate_series(1, $1::int)",
+    [many],
+  );
+  const title = async () =>
+    (await world.owen.get(`query ($id: ID!) { project(id: $id) { title } }`, { id: project.id })).project
+      .title;
+  expect(await Promise.all(Array.from({ length: 30 }, title))).toEqual(Array(30).fill("By the Clock"));
+  const left = await count("app_hidden.deadlines");
+  expect(left).toBeGreaterThan(many / 2);
+  const { updateProject } = await world.owen.get(
+    `mutation ($id: ID!) { updateProject(input: { id: $id, title: "Behind" }) { title } }`,
+    { id: project.id },
+  );
+  expect(updateProject.title).toBe("Behind");
+  await query("delete from app_hidden.deadlines");
+  await query(
+    "insert into app_hidden.deadlines (kind, record_id, due_at) values ('slow', uuidv7(), now() - interval '1 minute')",
+  );
+  // Soon nobody is behind any more: what is due is settled first, on whichever connection.
+  while ((await count("app_hidden.deadlines")) > 0) await title();
+});
