@@ -34,6 +34,7 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
@@ -58,6 +59,7 @@ export interface PresetOptions {
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
   paymentTransforms: PaymentTransforms;
+  draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -73,6 +75,7 @@ export function createPreset({
   webhookTransforms,
   workflowChecks,
   paymentTransforms,
+  draftTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -102,6 +105,7 @@ export function createPreset({
       PermissionsPlugin,
       SignInPlugin,
       NearestCityPlugin,
+      SearchPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.
@@ -164,6 +168,7 @@ export function createPreset({
         ...webhookTransforms,
         workflowChecks,
         ...paymentTransforms,
+        ...draftTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -15,6 +15,7 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createDraftProvider } from "./providers/drafts/index.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
@@ -74,6 +75,7 @@ async function main(): Promise<void> {
     });
     shutdown.add("payments", payments.close);
     if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+    const drafts = createDraftProvider(config.ai);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -135,6 +137,7 @@ async function main(): Promise<void> {
         jwtKeys,
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
+        drafts,
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,

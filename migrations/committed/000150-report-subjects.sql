@@ -1,5 +1,5 @@
---! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:2c34549cd87a0896d3cdb1408f3a2210c821b3dc
+--! Previous: sha1:826ad843a509dc2c09e70ee2544d877d83dfaa68
+--! Hash: sha1:76296924f7717cdd56eaabf124c4054c6bb69e93
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:2c34549cd87a0896d3cdb1408f3a2210c821b3dc
---! Hash: sha1:46caf6fd5c6f224cc4aa330a2e5ef5edc163d8e8
+--! Previous: sha1:76296924f7717cdd56eaabf124c4054c6bb69e93
+--! Hash: sha1:4c03e23a7521e4916211a21435230e5de4c57a96
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

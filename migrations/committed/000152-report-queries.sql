@@ -1,5 +1,5 @@
---! Previous: sha1:46caf6fd5c6f224cc4aa330a2e5ef5edc163d8e8
---! Hash: sha1:99ab22e333e30766bbef50af51cb5ee9c606ad62
+--! Previous: sha1:4c03e23a7521e4916211a21435230e5de4c57a96
+--! Hash: sha1:4722e14a8dbc9cea91e5877aef46ea31a8693058
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:99ab22e333e30766bbef50af51cb5ee9c606ad62
---! Hash: sha1:1deb05af29759083a082d87f2cdc2079aa58c9a6
+--! Previous: sha1:4722e14a8dbc9cea91e5877aef46ea31a8693058
+--! Hash: sha1:c7e030ed62690f31f84ef25594d9bafc72f439a6
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:1deb05af29759083a082d87f2cdc2079aa58c9a6
---! Hash: sha1:8cd5370938294bdc71052a55d5a5ff71decb87f7
+--! Previous: sha1:c7e030ed62690f31f84ef25594d9bafc72f439a6
+--! Hash: sha1:72f2adf4673ecc3bcae8a4b0447bd2ae823fea1e
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:ed7f78b1afbb3674a34587b53c9871478c851ff7
---! Hash: sha1:cf878211cd8171a4812b59689a5dec4a3e6715cd
+--! Previous: sha1:afd6a20de20c316fb3a055319f900fc75dde02db
+--! Hash: sha1:6f75a28c1b7995a894d4f15d93bf2ab56e8751f5
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -10,11 +10,11 @@ export interface TaskContext {
   mail: MailProvider;
   /** Where the contents of files lie. */
   fileStore: FileStore;
+  payments: PaymentProcessor;
   /** For files on their way to the store. */
   incomingFolder: string;
   /** Connections of plat_authenticator, to read as somebody. */
   viewers: Pool;
-  payments: PaymentProcessor;
   /** Where people use the service, for links; without a trailing slash. */
   webUrl: string;
   /** Where readers of notifications stop them. */

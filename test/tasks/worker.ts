@@ -55,9 +55,9 @@ export async function runJobs(
         taskContext({
           mail,
           fileStore,
+          payments,
           incomingFolder: tmpdir(),
           viewers,
-          payments,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
           unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
