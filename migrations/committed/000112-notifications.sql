@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
+--! Previous: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
+--! Hash: sha1:87c0b4ec4240d2f5217bd005cc00c0f4eb87383e
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

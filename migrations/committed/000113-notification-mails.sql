@@ -1,5 +1,5 @@
---! Previous: sha1:7610ac852a8bf537a363a7a2aede8e6680a0eee4
---! Hash: sha1:50d1114a0e7a8793706320c3ec46114591a0b2ff
+--! Previous: sha1:87c0b4ec4240d2f5217bd005cc00c0f4eb87383e
+--! Hash: sha1:bca5ac5eb676e72ac24c67e3f510ac3b5650e06c
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

@@ -1,5 +1,5 @@
---! Previous: sha1:9d642aa8cfa779457622685f1ae62625199aa110
---! Hash: sha1:6919420161bcca4149372620be6f1d1145f1915d
+--! Previous: sha1:bca5ac5eb676e72ac24c67e3f510ac3b5650e06c
+--! Hash: sha1:599aa28c7554e36ee1754707b2bdd26dfc6637b4
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:6919420161bcca4149372620be6f1d1145f1915d
---! Hash: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
+--! Previous: sha1:599aa28c7554e36ee1754707b2bdd26dfc6637b4
+--! Hash: sha1:42db6d8e602f07ea81ae15db908f82ba7548e872
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:1e483bf4cd084e8ecdaa69209b25fc91cae18f9c
---! Hash: sha1:2985570207e47f6a02fd9aca1c4c6a71384dc7e0
+--! Previous: sha1:42db6d8e602f07ea81ae15db908f82ba7548e872
+--! Hash: sha1:72920a823db07a8253fef93327d239493edeb48f
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
+--! Previous: sha1:72920a823db07a8253fef93327d239493edeb48f
+--! Hash: sha1:c74079d0536a2a350a1a277f13a888748901e18b
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

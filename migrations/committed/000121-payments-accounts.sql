@@ -1,5 +1,5 @@
---! Previous: sha1:867d85677a5d3db0cf7df0f7dda36faa091639ae
---! Hash: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
+--! Previous: sha1:c74079d0536a2a350a1a277f13a888748901e18b
+--! Hash: sha1:ab402ed17a4dba806e734e509dd954896602c3da
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

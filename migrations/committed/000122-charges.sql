@@ -1,5 +1,5 @@
---! Previous: sha1:75d72138fdcfd51b71ff02b12343cd085c79b316
---! Hash: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
+--! Previous: sha1:ab402ed17a4dba806e734e509dd954896602c3da
+--! Hash: sha1:56867e6b36b3489f95bc54841c8fbda85825b5a8
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

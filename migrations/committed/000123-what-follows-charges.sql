@@ -1,5 +1,5 @@
---! Previous: sha1:a23ef5a1991b7d0421aec460c6b7753f6a81f838
---! Hash: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
+--! Previous: sha1:56867e6b36b3489f95bc54841c8fbda85825b5a8
+--! Hash: sha1:5b9dd8036823728b18337d4db2042ccf843d8cd4
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:eebc693029f8fe296256f9fd3222dc174519a1d0
---! Hash: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
+--! Previous: sha1:5b9dd8036823728b18337d4db2042ccf843d8cd4
+--! Hash: sha1:9b70dafb65b529701b90e6e793e8ad8a73445eb6
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

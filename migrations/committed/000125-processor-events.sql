@@ -1,5 +1,5 @@
---! Previous: sha1:afe8d8c2f86a8a4a8cd754cf3a61b5723e1c2f3f
---! Hash: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
+--! Previous: sha1:9b70dafb65b529701b90e6e793e8ad8a73445eb6
+--! Hash: sha1:5c936fefe86dda9509147860f0e97253aa2972e5
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

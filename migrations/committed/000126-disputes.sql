@@ -1,5 +1,5 @@
---! Previous: sha1:9a76073f503ee6f629e89e18f15979b381f985e6
---! Hash: sha1:922b71aa23b4019734d3ff5b4a425fb76fa24ea6
+--! Previous: sha1:5c936fefe86dda9509147860f0e97253aa2972e5
+--! Hash: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

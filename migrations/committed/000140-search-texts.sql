@@ -1,5 +1,5 @@
---! Previous: sha1:4b8803e670cf8d0a7f20ef4ec95a6dcca0779778
---! Hash: sha1:128d88cd142f44675de65b017caf37120349a752
+--! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
+--! Hash: sha1:87adb5ba0cbad5babda62692565d594f23f673d9
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:128d88cd142f44675de65b017caf37120349a752
---! Hash: sha1:8aac16a5c88d8bdd44a859308136e2b943d217c2
+--! Previous: sha1:87adb5ba0cbad5babda62692565d594f23f673d9
+--! Hash: sha1:9aab6ddcc5debd221a0acc4d276e4ea23d685750
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

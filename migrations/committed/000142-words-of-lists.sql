@@ -1,5 +1,5 @@
---! Previous: sha1:8aac16a5c88d8bdd44a859308136e2b943d217c2
---! Hash: sha1:a0a8b74ef572936398e44aed96778cac7fc2601c
+--! Previous: sha1:9aab6ddcc5debd221a0acc4d276e4ea23d685750
+--! Hash: sha1:826ad843a509dc2c09e70ee2544d877d83dfaa68
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -335,9 +335,9 @@ describe("what is found", () => {
     );
     expect(uploaded.errors).toBeUndefined();
     expect((await ask("a1507", world.anonymous))[0].imageUrl).toMatch(/^https:/);
-    const types = await world.owen.get(`{ search(query: "zephyr") { type node { __typename } } }`);
+    const types = await world.owen.get(`{ search(query: "zephyr") { type node { kind: __typename } } }`);
     for (const { type, node } of types.search)
-      expect(node.__typename).toBe(
+      expect(node.kind).toBe(
         (
           { FLOOR_PLAN: "FloorPlan", UNIT: "Unit", LEAD: "Lead", BUYER: "Buyer", BUYER_AGENT: "Agent" } as any
         )[type],
