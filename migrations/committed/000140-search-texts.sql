@@ -1,5 +1,5 @@
 --! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:87adb5ba0cbad5babda62692565d594f23f673d9
+--! Hash: sha1:24a11781a8cc8653c479f874bed6f663af316eb9
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers
@@ -18,7 +18,8 @@ create function app_hidden.search_text(value text) returns text
 language plpgsql immutable parallel safe as $$
 declare
   -- Separators are named, not classes of characters, which depend on the locale of the database.
-  words text := btrim(regexp_replace(app_hidden.fold(normalize(value, NFKC)), '[\u0001-/:-@\[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+', ' ', 'g'));
+  words text := btrim(regexp_replace(app_hidden.fold(case when octet_length(value) > length(value) then normalize(value, NFKC) else value end),
+    '[\u0001-/:-@\[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+', ' ', 'g'));
 begin
   return case when words ~ '[0-9][^0-9 ]|[^0-9 ][0-9]' then regexp_replace(words, '(?<=[0-9])(?=[^0-9 ])|(?<=[^0-9 ])(?=[0-9])', ' ', 'g') else words end;
 end $$;
@@ -37,12 +38,16 @@ language plpgsql immutable parallel safe as $$
 declare
   realm text := app_private.search_realm(type, organization_id);
   texts text := btrim(names || more);
+  keys text[];
 begin
   -- PERF: functions on whole texts rather than a query over words; this runs for each row of an import.
-  return string_to_array(realm || array_to_string(public.show_trgm(texts), '|' || realm) || '|' || realm || '=' || replace(texts, ' ', '|' || realm || '='), '|')
-    -- Whether a letter of another script has trigrams depends on the locale of the database.
-    || case when texts ~ '[^\u0001-\u007f]' then array(select realm || '^' || left(w, n) from string_to_table(texts, ' ') w cross join generate_series(1, 6) n
-      where w ~ '[^\u0001-\u007f]' and n <= length(w)) end;
+  keys := string_to_array(realm || array_to_string(public.show_trgm(texts), '|' || realm) || '|' || realm || '=' || replace(texts, ' ', '|' || realm || '='), '|');
+  -- Whether a letter of another script has trigrams depends on the locale of the database.
+  if octet_length(texts) > length(texts) then
+    keys := keys || array(select realm || '^' || left(w, n) from string_to_table(texts, ' ') w cross join generate_series(1, 6) n
+      where octet_length(w) > length(w) and n <= length(w));
+  end if;
+  return keys;
 end $$;
 comment on function app_private.search_keys(text, uuid, text, text) is
   'The keys of a row in the index: its trigrams; its whole words after an equals sign; of words in other scripts what they begin with, after a caret.';

@@ -1,5 +1,5 @@
---! Previous: sha1:87adb5ba0cbad5babda62692565d594f23f673d9
---! Hash: sha1:9aab6ddcc5debd221a0acc4d276e4ea23d685750
+--! Previous: sha1:24a11781a8cc8653c479f874bed6f663af316eb9
+--! Hash: sha1:bd44dd768a5127fee45092f7efdbeced96f148a0
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

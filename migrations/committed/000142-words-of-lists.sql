@@ -1,5 +1,5 @@
---! Previous: sha1:9aab6ddcc5debd221a0acc4d276e4ea23d685750
---! Hash: sha1:826ad843a509dc2c09e70ee2544d877d83dfaa68
+--! Previous: sha1:bd44dd768a5127fee45092f7efdbeced96f148a0
+--! Hash: sha1:66d3514fdcf8e90e4c1561962c28a1cc7be4309b
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -170,6 +170,7 @@ describe("who may do what", () => {
       escalationTickets: /escalationTicket/i,
       workflows: /workflow/i,
       payments: /payment|processor/i,
+      search: /^search$/,
     };
     const served = [...schema.queryType.fields, ...schema.mutationType.fields].map((field) => field.name);
     const tabled = new Set(table.map((row) => row.operation.split(/[ ,.]/)[0]));
