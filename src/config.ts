@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import type { S3Options } from "./providers/files/index.ts";
+import type { DraftOptions } from "./providers/drafts/index.ts";
 import { bareAddress } from "./providers/mail/compose.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
 
@@ -29,6 +30,8 @@ export interface Config {
   readonly secretKeys: readonly JwtKey[] | undefined;
   /** Whether the addresses of webhooks may lead to this machine. */
   readonly loopbackWebhooks: boolean;
+  /** Undefined means drafts are composed from facts. */
+  readonly ai: DraftOptions | undefined;
   readonly smtpUrl: string | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
@@ -107,6 +110,11 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const mailFrom = must("MAIL_FROM");
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
+  const provider = read("AI_PROVIDER");
+  const apiKey = read("AI_API_KEY");
+  const model = read("AI_MODEL");
+  const aiBaseUrl = read("AI_BASE_URL");
+  const timeoutMs = must("AI_TIMEOUT") * 1000;
   const bucket = read("S3_BUCKET");
   const endpoint = read("S3_ENDPOINT");
   const region = must("S3_REGION");
@@ -130,6 +138,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     secretKeys: secretKeys && Object.freeze(secretKeys),
     loopbackWebhooks: must("LOOPBACK_WEBHOOKS"),
+    ai:
+      provider && model
+        ? Object.freeze({ provider, apiKey, model, baseUrl: aiBaseUrl, timeoutMs })
+        : undefined,
     smtpUrl: read("SMTP_URL"),
     s3: bucket
       ? Object.freeze({
@@ -154,6 +166,11 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   checkReadable("TLS_KEY", key, problems);
   checkReadable("GEOIP_FILE", config.geoipFile, problems);
   if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
+  if (provider && !model) problems.push("AI_PROVIDER needs AI_MODEL, the model that writes drafts.");
+  if (provider && !apiKey && (provider === "anthropic" || !aiBaseUrl))
+    problems.push("AI_PROVIDER needs AI_API_KEY, the key for the provider.");
+  if (!provider && (apiKey || model || aiBaseUrl))
+    problems.push("AI_API_KEY, AI_MODEL and AI_BASE_URL need AI_PROVIDER.");
   if (!accessKeyId !== !secretAccessKey)
     problems.push("S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together: set both or neither.");
   if (!bucket && (endpoint || accessKeyId)) problems.push("S3_ENDPOINT and S3_ACCESS_KEY_ID need S3_BUCKET.");

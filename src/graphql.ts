@@ -5,6 +5,7 @@ import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
+import { draftTransforms } from "./drafts/transforms.ts";
 import { createFileAddresses } from "./files/addresses.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
@@ -12,6 +13,7 @@ import { filePage } from "./http/files.ts";
 import { uploadKinds } from "./http/uploadKinds.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
+import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
@@ -34,6 +36,8 @@ export interface GraphqlOptions {
   secretKeys: readonly SealingKey[];
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
+  /** Who writes drafts; the embedded composer where left out. */
+  drafts?: DraftProvider;
   /** Where the contents of files lie. */
   fileStore: FileStore;
   /** Files on their way in rest in its folder `incoming`. */
@@ -74,6 +78,7 @@ export async function startGraphql({
   jwtKeys,
   secretKeys,
   loopbackWebhooks = false,
+  drafts = createDraftProvider(),
   fileStore,
   dataDir,
   baseUrl,
@@ -100,6 +105,7 @@ export async function startGraphql({
         webhookTransforms: webhookTransforms(createSeal(secretKeys), { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
         paymentTransforms: paymentTransforms(payments, pool),
+        draftTransforms: draftTransforms(drafts, log),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),

@@ -59,6 +59,7 @@ export interface PresetOptions {
   /** Reads what SQL cannot of the definition of a workflow. */
   workflowChecks: ArgumentTransform;
   paymentTransforms: PaymentTransforms;
+  draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -74,6 +75,7 @@ export function createPreset({
   webhookTransforms,
   workflowChecks,
   paymentTransforms,
+  draftTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -166,6 +168,7 @@ export function createPreset({
         ...webhookTransforms,
         workflowChecks,
         ...paymentTransforms,
+        ...draftTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

@@ -4,6 +4,7 @@ import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
+import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
@@ -14,6 +15,7 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createDraftProvider } from "./providers/drafts/index.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
@@ -73,6 +75,7 @@ async function main(): Promise<void> {
     });
     shutdown.add("payments", payments.close);
     if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+    const drafts = createDraftProvider(config.ai);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -82,6 +85,15 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const viewers = makePool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        // A fetch may have to sort everything first.
+        statementTimeout: 300_000,
+        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      });
+      shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
@@ -90,6 +102,8 @@ async function main(): Promise<void> {
           taskContext({
             mail,
             fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
             payments: payments.processor,
             webUrl,
             operatorEmail,
@@ -123,6 +137,7 @@ async function main(): Promise<void> {
         jwtKeys,
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
+        drafts,
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,

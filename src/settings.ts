@@ -192,6 +192,32 @@ export const settings = {
       "For development: webhooks may lead to this machine (`https://localhost:3000`), any port, whatever the certificate.",
     parse: flag,
   }),
+  AI_PROVIDER: setting({
+    defaultText: "drafts are composed from facts, without any network",
+    description:
+      "Who writes drafts: `openai` (every endpoint that speaks its chat completions) or `anthropic`.",
+    parse: oneOf("openai", "anthropic"),
+  }),
+  AI_API_KEY: setting({
+    defaultText: "none",
+    description: "Key for the provider of drafts; only an endpoint of AI_BASE_URL may do without.",
+    parse: (text) => text,
+  }),
+  AI_MODEL: setting({
+    defaultText: "none",
+    description: "Model that writes drafts; required with AI_PROVIDER.",
+    parse: (text) => text,
+  }),
+  AI_BASE_URL: setting({
+    defaultText: "the well-known one of the provider",
+    description: "Address of the provider's API, such as `https://llm.example.com/v1`.",
+    parse: urlOf("https:", "http:"),
+  }),
+  AI_TIMEOUT: setting({
+    default: "30",
+    description: "Seconds until a draft is given up.",
+    parse: whole(1, 100),
+  }),
   SMTP_URL: setting({
     defaultText: "mail is written to DATA_DIR/outbox",
     description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",

@@ -26,6 +26,7 @@ await withScratchDatabase(async (ownerUrl) => {
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
       workflowChecks: unused,
       paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
+      draftTransforms: { composeLeadEmail: unused },
     }),
   );
   await pool.end();

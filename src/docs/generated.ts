@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
 import { errorsTable } from "./errors.ts";
+import { reportColumns } from "./exports.ts";
 import { importColumns } from "./imports.ts";
 import { permissionsTable } from "./permissions.ts";
 import { stateMachines } from "./states.ts";
@@ -10,6 +11,7 @@ import { workflowOperators, workflowSteps, workflowVariables } from "./workflows
 /** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
 const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [
   ["docs/errors.md", "errors", errorsTable],
+  ["docs/exports.md", "columns", reportColumns],
   ["docs/imports.md", "columns", importColumns],
   ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
   ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],

@@ -1,4 +1,5 @@
 import type { Task } from "graphile-worker";
+import type { Pool } from "pg";
 import type { FileStore } from "../providers/files/index.ts";
 import type { MailProvider } from "../providers/mail/index.ts";
 import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
@@ -10,6 +11,10 @@ export interface TaskContext {
   /** Where the contents of files lie. */
   fileStore: FileStore;
   payments: PaymentProcessor;
+  /** For files on their way to the store. */
+  incomingFolder: string;
+  /** Connections of plat_authenticator, to read as somebody. */
+  viewers: Pool;
   /** Where people use the service, for links; without a trailing slash. */
   webUrl: string;
   /** Where readers of notifications stop them. */

@@ -118,7 +118,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     );
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
-    const ask: Person["ask"] = (query, variables, options) => send(token, query, variables, options);
+    const ask: Person["ask"] = (query, variables, further) => send(token, query, variables, further);
     return {
       id,
       email,

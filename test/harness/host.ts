@@ -4,6 +4,7 @@ import { generate } from "selfsigned";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
+import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { jwtKeys, secretKeys } from "./api.ts";
 
@@ -11,11 +12,22 @@ export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments">
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts">
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
 }
+
+/** A provider of a test file fails with a class of its own realm: its failures become those that the API knows. */
+const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
+  name,
+  write: (request) =>
+    write(request).catch((error: DraftFailed) => {
+      throw error.name === "DraftFailed"
+        ? new DraftFailed(error.message, error.retryable, { ...error })
+        : error;
+    }),
+});
 
 const certificate = generate([{ name: "commonName", value: "localhost" }]);
 
@@ -23,7 +35,7 @@ const certificate = generate([{ name: "commonName", value: "localhost" }]);
 export async function serve(
   authenticatorUrl: string,
   dataDir: string,
-  { trustProxy = false, ...options }: HostOptions,
+  { trustProxy = false, drafts, ...options }: HostOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
@@ -35,6 +47,7 @@ export async function serve(
     dataDir,
     baseUrl: "https://plat.example",
     log,
+    ...(drafts && { drafts: inThisRealm(drafts) }),
     ...options,
   });
   const app = createApp({

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
+import { makePool } from "../../src/database/pool.ts";
+import { authenticatorUrl } from "../../src/database/roles.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
@@ -44,6 +46,7 @@ export async function runJobs(
   payments: PaymentProcessor = noProcessor,
 ): Promise<string[]> {
   const log: string[] = [];
+  const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   await runOnce({
     noHandleSignals: true,
     preset: {
@@ -53,6 +56,8 @@ export async function runJobs(
           mail,
           fileStore,
           payments,
+          incomingFolder: tmpdir(),
+          viewers,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
           unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
@@ -66,6 +71,6 @@ export async function runJobs(
         }),
       },
     },
-  });
+  }).finally(() => viewers.end());
   return log;
 }

@@ -155,6 +155,16 @@ export function notification(values: {
 
 const shortened = (text: string, length = 300) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
+/** A draft that a person of the sales team has read and sends. */
+export function acceptedDraft(values: { subject: string; body: string; organization: string }): Rendered {
+  const { subject, body, organization } = values;
+  return render({
+    subject,
+    blocks: body.split(/\n{2,}/).map((text) => ({ text })),
+    footer: `You get this mail because you are in touch with ${organization}. To hear no more, answer it and say so.`,
+  });
+}
+
 /** To the owners: a webhook takes nothing any more. */
 export function webhookDisabled(values: { organization: string; url: string; reason: string }): Rendered {
   const { organization, url, reason } = values;
