@@ -1,5 +1,5 @@
 --! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:24a11781a8cc8653c479f874bed6f663af316eb9
+--! Hash: sha1:9d5ef7de5a09e62292a060194464f5f1daf45355
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers
@@ -191,7 +191,7 @@ select app_private.fill_search_texts();
 -- PERF: what was just written waits in a list, which makes an import four times as fast; each search reads it, so it is short.
 create index search_texts_keys on app_private.search_texts using gin (scopes, app_private.search_keys(type, organization_id, names, more))
   with (fastupdate = on, gin_pending_list_limit = 1024);
-create index search_words_variants on app_private.search_words using gin (app_private.word_variants(word)) with (fastupdate = off);
+create index search_words_variants on app_private.search_words using gin (app_private.word_variants(word)) with (fastupdate = on, gin_pending_list_limit = 256);
 
 create function app_private.tg_projects__search_public() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:24a11781a8cc8653c479f874bed6f663af316eb9
---! Hash: sha1:bd44dd768a5127fee45092f7efdbeced96f148a0
+--! Previous: sha1:9d5ef7de5a09e62292a060194464f5f1daf45355
+--! Hash: sha1:cb51926388769c916d9582544cc3c2cdecc0bbe3
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:bd44dd768a5127fee45092f7efdbeced96f148a0
---! Hash: sha1:66d3514fdcf8e90e4c1561962c28a1cc7be4309b
+--! Previous: sha1:cb51926388769c916d9582544cc3c2cdecc0bbe3
+--! Hash: sha1:d679a61a37b60332d522fc03d5611c1bbcf03cc2
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

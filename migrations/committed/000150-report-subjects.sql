@@ -1,5 +1,5 @@
---! Previous: sha1:66d3514fdcf8e90e4c1561962c28a1cc7be4309b
---! Hash: sha1:5aab220cf2f2368cca6c924dbd68753013117047
+--! Previous: sha1:d679a61a37b60332d522fc03d5611c1bbcf03cc2
+--! Hash: sha1:49aed433434a1d800da97f2a677b5efde0839aab
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:5aab220cf2f2368cca6c924dbd68753013117047
---! Hash: sha1:b989d64057b62e8e5dd88fc669f997db6e03b37b
+--! Previous: sha1:49aed433434a1d800da97f2a677b5efde0839aab
+--! Hash: sha1:a7527139fb418f13d3d8dfa415d2b273f42ba598
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:b989d64057b62e8e5dd88fc669f997db6e03b37b
---! Hash: sha1:47d3caa1b0bfe388ca2dcfdc814248966e63521d
+--! Previous: sha1:a7527139fb418f13d3d8dfa415d2b273f42ba598
+--! Hash: sha1:63b2525a6de8d18093a1e525eacca2f0b6f10c05
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:47d3caa1b0bfe388ca2dcfdc814248966e63521d
---! Hash: sha1:661dcf19b6e1fc24e1c9ba0306cfd4e3728f686c
+--! Previous: sha1:63b2525a6de8d18093a1e525eacca2f0b6f10c05
+--! Hash: sha1:f787881c491621678905d94ecdf78b0c60d5ecf3
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:661dcf19b6e1fc24e1c9ba0306cfd4e3728f686c
---! Hash: sha1:543e2b793f249d179882bcf7d06b981dd75ac389
+--! Previous: sha1:f787881c491621678905d94ecdf78b0c60d5ecf3
+--! Hash: sha1:b3da9de1bab356005910c0ff3f0cffcf29be8b10
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:543e2b793f249d179882bcf7d06b981dd75ac389
---! Hash: sha1:63dd2089a37fc41c36072a3a98f57465878b635a
+--! Previous: sha1:b3da9de1bab356005910c0ff3f0cffcf29be8b10
+--! Hash: sha1:ddf56fe7c360ab063e1b3b7e11e7cd8db2c294d4
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

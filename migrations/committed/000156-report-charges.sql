@@ -1,5 +1,5 @@
---! Previous: sha1:63dd2089a37fc41c36072a3a98f57465878b635a
---! Hash: sha1:69d8992b7333b7160734173166a2d9adb75ab0c5
+--! Previous: sha1:ddf56fe7c360ab063e1b3b7e11e7cd8db2c294d4
+--! Hash: sha1:5ed9d9e9fe838ab608292304c281dd0cdb3142e1
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:69d8992b7333b7160734173166a2d9adb75ab0c5
---! Hash: sha1:b9d00b91f5fb103865b3fcbf85833263223e72d1
+--! Previous: sha1:5ed9d9e9fe838ab608292304c281dd0cdb3142e1
+--! Hash: sha1:6968384414142c54b4f1ddd98a11d77054c2d4d1
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:b9d00b91f5fb103865b3fcbf85833263223e72d1
---! Hash: sha1:262651575dbf7ee508daf01566a47ac95966f618
+--! Previous: sha1:6968384414142c54b4f1ddd98a11d77054c2d4d1
+--! Hash: sha1:c4dd16ebb706066ff82d2be08612962372ab5ad7
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:262651575dbf7ee508daf01566a47ac95966f618
---! Hash: sha1:0ab96037fe2e4facd0c2bcdc5c385925df8b44e7
+--! Previous: sha1:c4dd16ebb706066ff82d2be08612962372ab5ad7
+--! Hash: sha1:e3b69616d871b46759415d29d6d89fbfae0fd7b1
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

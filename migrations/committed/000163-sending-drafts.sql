@@ -1,5 +1,5 @@
---! Previous: sha1:0ab96037fe2e4facd0c2bcdc5c385925df8b44e7
---! Hash: sha1:c9fd781b8c9cf29c27ca18fcb02c104cedaf2068
+--! Previous: sha1:e3b69616d871b46759415d29d6d89fbfae0fd7b1
+--! Hash: sha1:50f4e23f3a76d6f94a4a4d3a1eef3982e8675071
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:c9fd781b8c9cf29c27ca18fcb02c104cedaf2068
---! Hash: sha1:49a51c38353b8ff596dc0d0aa30b8ca39c8adb21
+--! Previous: sha1:50f4e23f3a76d6f94a4a4d3a1eef3982e8675071
+--! Hash: sha1:338121e19156359c0d53d48cfdc1de0a883604a6
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
