@@ -27,7 +27,7 @@ const queries: Record<string, string[]> = {
   projects: ["harbour view", "garden 17"],
 };
 const search = `query ($query: String!) { search(query: $query, first: 20) {
-  id type title subtitle snippet score highlights url project { title } node { ... on Lead { status } ... on Unit { status } } } }`;
+  id type title subtitle snippet score highlights url project { title } node { ... on Lead { email } ... on Unit { price } } } }`;
 
 export default async function searches(): Promise<void> {
   await withDatabase(async (database) => {
