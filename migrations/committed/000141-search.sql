@@ -1,5 +1,5 @@
---! Previous: sha1:9d5ef7de5a09e62292a060194464f5f1daf45355
---! Hash: sha1:cb51926388769c916d9582544cc3c2cdecc0bbe3
+--! Previous: sha1:773fb4eebe997b937188f9d444b612a66cd41ac2
+--! Hash: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:cb51926388769c916d9582544cc3c2cdecc0bbe3
---! Hash: sha1:d679a61a37b60332d522fc03d5611c1bbcf03cc2
+--! Previous: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
+--! Hash: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

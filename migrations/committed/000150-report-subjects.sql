@@ -1,5 +1,5 @@
---! Previous: sha1:d679a61a37b60332d522fc03d5611c1bbcf03cc2
---! Hash: sha1:49aed433434a1d800da97f2a677b5efde0839aab
+--! Previous: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
+--! Hash: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

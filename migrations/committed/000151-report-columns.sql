@@ -1,5 +1,5 @@
---! Previous: sha1:49aed433434a1d800da97f2a677b5efde0839aab
---! Hash: sha1:a7527139fb418f13d3d8dfa415d2b273f42ba598
+--! Previous: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
+--! Hash: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:a7527139fb418f13d3d8dfa415d2b273f42ba598
---! Hash: sha1:63b2525a6de8d18093a1e525eacca2f0b6f10c05
+--! Previous: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
+--! Hash: sha1:9f5527a205a060758717b27649a4c6107dc6be28
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

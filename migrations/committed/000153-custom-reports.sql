@@ -1,5 +1,5 @@
---! Previous: sha1:63b2525a6de8d18093a1e525eacca2f0b6f10c05
---! Hash: sha1:f787881c491621678905d94ecdf78b0c60d5ecf3
+--! Previous: sha1:9f5527a205a060758717b27649a4c6107dc6be28
+--! Hash: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:f787881c491621678905d94ecdf78b0c60d5ecf3
---! Hash: sha1:b3da9de1bab356005910c0ff3f0cffcf29be8b10
+--! Previous: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
+--! Hash: sha1:9ea3ec14666d06dca285c860ab3e809b9641cd3e
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:b3da9de1bab356005910c0ff3f0cffcf29be8b10
---! Hash: sha1:ddf56fe7c360ab063e1b3b7e11e7cd8db2c294d4
+--! Previous: sha1:9ea3ec14666d06dca285c860ab3e809b9641cd3e
+--! Hash: sha1:a957813525e356ca52d06aceb609da5e201860f3
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

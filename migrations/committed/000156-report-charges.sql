@@ -1,5 +1,5 @@
---! Previous: sha1:ddf56fe7c360ab063e1b3b7e11e7cd8db2c294d4
---! Hash: sha1:5ed9d9e9fe838ab608292304c281dd0cdb3142e1
+--! Previous: sha1:a957813525e356ca52d06aceb609da5e201860f3
+--! Hash: sha1:8197eaa361be2cc38fc19f3febab535198375957
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:5ed9d9e9fe838ab608292304c281dd0cdb3142e1
---! Hash: sha1:6968384414142c54b4f1ddd98a11d77054c2d4d1
+--! Previous: sha1:8197eaa361be2cc38fc19f3febab535198375957
+--! Hash: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:6968384414142c54b4f1ddd98a11d77054c2d4d1
---! Hash: sha1:c4dd16ebb706066ff82d2be08612962372ab5ad7
+--! Previous: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
+--! Hash: sha1:e3224a78079caa242ecac42ce773893342806e8b
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

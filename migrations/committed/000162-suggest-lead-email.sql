@@ -1,5 +1,5 @@
---! Previous: sha1:c4dd16ebb706066ff82d2be08612962372ab5ad7
---! Hash: sha1:e3b69616d871b46759415d29d6d89fbfae0fd7b1
+--! Previous: sha1:e3224a78079caa242ecac42ce773893342806e8b
+--! Hash: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:e3b69616d871b46759415d29d6d89fbfae0fd7b1
---! Hash: sha1:50f4e23f3a76d6f94a4a4d3a1eef3982e8675071
+--! Previous: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
+--! Hash: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

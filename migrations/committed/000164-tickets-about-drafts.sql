@@ -1,5 +1,5 @@
---! Previous: sha1:50f4e23f3a76d6f94a4a4d3a1eef3982e8675071
---! Hash: sha1:338121e19156359c0d53d48cfdc1de0a883604a6
+--! Previous: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
+--! Hash: sha1:7ad2478476dca79fb5a09e550123b12b5dff7a02
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
