@@ -1,5 +1,5 @@
---! Previous: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
---! Hash: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
+--! Previous: sha1:d6e697d8a7d25c2715600ba21953c224ee64f251
+--! Hash: sha1:05a290e85f07c2e5faa71fae1ec2801a0fb1cf6e
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of

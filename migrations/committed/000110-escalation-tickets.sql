@@ -1,5 +1,5 @@
---! Previous: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
---! Hash: sha1:d7a2e815c68d34284d0c5ef52ad3fa7454b3b43c
+--! Previous: sha1:05a290e85f07c2e5faa71fae1ec2801a0fb1cf6e
+--! Hash: sha1:0dd53c28e0db583900cce72c64e163342724b159
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

@@ -1,5 +1,5 @@
---! Previous: sha1:d7a2e815c68d34284d0c5ef52ad3fa7454b3b43c
---! Hash: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
+--! Previous: sha1:0dd53c28e0db583900cce72c64e163342724b159
+--! Hash: sha1:4b40d0cadc9d8fd34d50f39ffeeb9920e8488852
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

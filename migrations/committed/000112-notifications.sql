@@ -1,5 +1,5 @@
---! Previous: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
---! Hash: sha1:87c0b4ec4240d2f5217bd005cc00c0f4eb87383e
+--! Previous: sha1:4b40d0cadc9d8fd34d50f39ffeeb9920e8488852
+--! Hash: sha1:0ba710428b1366255771cce0216d9af2ebcc3aa0
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

@@ -1,5 +1,5 @@
---! Previous: sha1:87c0b4ec4240d2f5217bd005cc00c0f4eb87383e
---! Hash: sha1:bca5ac5eb676e72ac24c67e3f510ac3b5650e06c
+--! Previous: sha1:0ba710428b1366255771cce0216d9af2ebcc3aa0
+--! Hash: sha1:6c6aa94ca92e9d0da780c054a71f82a27fd924e1
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

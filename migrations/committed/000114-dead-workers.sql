@@ -1,5 +1,5 @@
---! Previous: sha1:bca5ac5eb676e72ac24c67e3f510ac3b5650e06c
---! Hash: sha1:599aa28c7554e36ee1754707b2bdd26dfc6637b4
+--! Previous: sha1:6c6aa94ca92e9d0da780c054a71f82a27fd924e1
+--! Hash: sha1:85a77a7795ea200dd4cac02808041fc7ce7ea93f
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

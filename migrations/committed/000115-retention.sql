@@ -1,5 +1,5 @@
---! Previous: sha1:599aa28c7554e36ee1754707b2bdd26dfc6637b4
---! Hash: sha1:42db6d8e602f07ea81ae15db908f82ba7548e872
+--! Previous: sha1:85a77a7795ea200dd4cac02808041fc7ce7ea93f
+--! Hash: sha1:e009cb26d29b062b0191a6729fe97b5e5d887f06
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:42db6d8e602f07ea81ae15db908f82ba7548e872
---! Hash: sha1:72920a823db07a8253fef93327d239493edeb48f
+--! Previous: sha1:e009cb26d29b062b0191a6729fe97b5e5d887f06
+--! Hash: sha1:6167965ba34755a878f026144dcc5e71e0a450ac
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

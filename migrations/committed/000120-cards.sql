@@ -1,5 +1,5 @@
---! Previous: sha1:72920a823db07a8253fef93327d239493edeb48f
---! Hash: sha1:c74079d0536a2a350a1a277f13a888748901e18b
+--! Previous: sha1:a8009cc1ee17871a111a6bb8fe0fdcce7dee97c6
+--! Hash: sha1:b5092a321de04e1bcac0ee5b4b2e75eb968ccac9
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:c74079d0536a2a350a1a277f13a888748901e18b
---! Hash: sha1:ab402ed17a4dba806e734e509dd954896602c3da
+--! Previous: sha1:b5092a321de04e1bcac0ee5b4b2e75eb968ccac9
+--! Hash: sha1:5fb50b48b4186da80728dd76fb2c7678ff74cb55
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

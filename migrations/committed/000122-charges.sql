@@ -1,5 +1,5 @@
---! Previous: sha1:ab402ed17a4dba806e734e509dd954896602c3da
---! Hash: sha1:56867e6b36b3489f95bc54841c8fbda85825b5a8
+--! Previous: sha1:5fb50b48b4186da80728dd76fb2c7678ff74cb55
+--! Hash: sha1:78e6e884cff90edd5df2dea317d6624a4804d8a8
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:56867e6b36b3489f95bc54841c8fbda85825b5a8
---! Hash: sha1:5b9dd8036823728b18337d4db2042ccf843d8cd4
+--! Previous: sha1:78e6e884cff90edd5df2dea317d6624a4804d8a8
+--! Hash: sha1:219d2149fa7bcb96e7880eeac51fe0f481482b2a
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:5b9dd8036823728b18337d4db2042ccf843d8cd4
---! Hash: sha1:9b70dafb65b529701b90e6e793e8ad8a73445eb6
+--! Previous: sha1:219d2149fa7bcb96e7880eeac51fe0f481482b2a
+--! Hash: sha1:eb44e838904f840bb5cf854632d47713241c94d1
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

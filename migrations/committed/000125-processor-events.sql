@@ -1,5 +1,5 @@
---! Previous: sha1:9b70dafb65b529701b90e6e793e8ad8a73445eb6
---! Hash: sha1:5c936fefe86dda9509147860f0e97253aa2972e5
+--! Previous: sha1:eb44e838904f840bb5cf854632d47713241c94d1
+--! Hash: sha1:413e70a4cc5240ebd4fd254c4ef9bdc289756a9d
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

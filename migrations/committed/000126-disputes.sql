@@ -1,5 +1,5 @@
---! Previous: sha1:5c936fefe86dda9509147860f0e97253aa2972e5
---! Hash: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
+--! Previous: sha1:413e70a4cc5240ebd4fd254c4ef9bdc289756a9d
+--! Hash: sha1:beba78004dbc2ece0ab3bbbde4f0ba57912f1344
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a
