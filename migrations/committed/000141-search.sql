@@ -1,5 +1,5 @@
---! Previous: sha1:b9845d082d4314d216893f86c82bdf375990f8be
---! Hash: sha1:07eeb2d32e62eba3226106f6e35ff9d0d56a1e2f
+--! Previous: sha1:773fb4eebe997b937188f9d444b612a66cd41ac2
+--! Hash: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:07eeb2d32e62eba3226106f6e35ff9d0d56a1e2f
---! Hash: sha1:d64ff134a01794f6cee08dad84f2470db82c94d8
+--! Previous: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
+--! Hash: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

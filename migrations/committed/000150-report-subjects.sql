@@ -1,5 +1,5 @@
---! Previous: sha1:d64ff134a01794f6cee08dad84f2470db82c94d8
---! Hash: sha1:6a29d85302af4d03f6440770b5c1bef08d7bb002
+--! Previous: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
+--! Hash: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

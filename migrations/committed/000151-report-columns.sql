@@ -1,5 +1,5 @@
---! Previous: sha1:6a29d85302af4d03f6440770b5c1bef08d7bb002
---! Hash: sha1:f64aa48a2b756f5e581535d443bf3a9629ec7451
+--! Previous: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
+--! Hash: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:f64aa48a2b756f5e581535d443bf3a9629ec7451
---! Hash: sha1:2717e9d64eff5263f6231b7071e69604361875e5
+--! Previous: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
+--! Hash: sha1:9f5527a205a060758717b27649a4c6107dc6be28
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

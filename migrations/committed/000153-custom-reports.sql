@@ -1,5 +1,5 @@
---! Previous: sha1:2717e9d64eff5263f6231b7071e69604361875e5
---! Hash: sha1:0cfdd4333363f94c2f5be3bbdf3aa8243c922c97
+--! Previous: sha1:9f5527a205a060758717b27649a4c6107dc6be28
+--! Hash: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:0cfdd4333363f94c2f5be3bbdf3aa8243c922c97
---! Hash: sha1:253ab614faf3ff5f853fa82791c33cbd5c814ad3
+--! Previous: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
+--! Hash: sha1:9ea3ec14666d06dca285c860ab3e809b9641cd3e
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

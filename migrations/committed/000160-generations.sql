@@ -1,5 +1,5 @@
---! Previous: sha1:39045195cd829f81ec5ed6431d89cd2f8fe76de0
---! Hash: sha1:dde0485faa1167f80b95656145f30426215d473c
+--! Previous: sha1:8197eaa361be2cc38fc19f3febab535198375957
+--! Hash: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:dde0485faa1167f80b95656145f30426215d473c
---! Hash: sha1:409266b3e17cdfbdf9369391feee30a8c0765124
+--! Previous: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
+--! Hash: sha1:e3224a78079caa242ecac42ce773893342806e8b
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:409266b3e17cdfbdf9369391feee30a8c0765124
---! Hash: sha1:5b0176013a2ed0785b7b4a05f0cd33228e1577d4
+--! Previous: sha1:e3224a78079caa242ecac42ce773893342806e8b
+--! Hash: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:5b0176013a2ed0785b7b4a05f0cd33228e1577d4
---! Hash: sha1:e611bfb3ad2627c0d721518102ab65f3425f9d72
+--! Previous: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
+--! Hash: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:e611bfb3ad2627c0d721518102ab65f3425f9d72
---! Hash: sha1:cdd79dca81f374ba2ec0c36ec222272aabe79ae7
+--! Previous: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
+--! Hash: sha1:7ad2478476dca79fb5a09e550123b12b5dff7a02
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
