@@ -1,5 +1,5 @@
---! Previous: sha1:5fb50b48b4186da80728dd76fb2c7678ff74cb55
---! Hash: sha1:78e6e884cff90edd5df2dea317d6624a4804d8a8
+--! Previous: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
+--! Hash: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:413e70a4cc5240ebd4fd254c4ef9bdc289756a9d
---! Hash: sha1:beba78004dbc2ece0ab3bbbde4f0ba57912f1344
+--! Previous: sha1:2ed3042e998553e11d62ed070741862911bacdf1
+--! Hash: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

@@ -1,5 +1,5 @@
---! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:773fb4eebe997b937188f9d444b612a66cd41ac2
+--! Previous: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
+--! Hash: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:773fb4eebe997b937188f9d444b612a66cd41ac2
---! Hash: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
+--! Previous: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
+--! Hash: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

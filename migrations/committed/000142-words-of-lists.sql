@@ -1,5 +1,5 @@
---! Previous: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
---! Hash: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
+--! Previous: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
+--! Hash: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -1,5 +1,5 @@
---! Previous: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
---! Hash: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
+--! Previous: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
+--! Hash: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

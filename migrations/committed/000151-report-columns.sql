@@ -1,5 +1,5 @@
---! Previous: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
---! Hash: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
+--! Previous: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
+--! Hash: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
---! Hash: sha1:9f5527a205a060758717b27649a4c6107dc6be28
+--! Previous: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
+--! Hash: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:9f5527a205a060758717b27649a4c6107dc6be28
---! Hash: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
+--! Previous: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
+--! Hash: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

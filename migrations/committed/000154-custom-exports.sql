@@ -1,5 +1,5 @@
---! Previous: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
---! Hash: sha1:9ea3ec14666d06dca285c860ab3e809b9641cd3e
+--! Previous: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
+--! Hash: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

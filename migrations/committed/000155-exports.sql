@@ -1,5 +1,5 @@
---! Previous: sha1:253ab614faf3ff5f853fa82791c33cbd5c814ad3
---! Hash: sha1:3659055160e199fa2595ba18f583b9d16169c473
+--! Previous: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
+--! Hash: sha1:d693ac9bd0cc4c4d6194a2d56209e3f75d57dd49
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

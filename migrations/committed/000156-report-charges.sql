@@ -1,5 +1,5 @@
---! Previous: sha1:3659055160e199fa2595ba18f583b9d16169c473
---! Hash: sha1:39045195cd829f81ec5ed6431d89cd2f8fe76de0
+--! Previous: sha1:d693ac9bd0cc4c4d6194a2d56209e3f75d57dd49
+--! Hash: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

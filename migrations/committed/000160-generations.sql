@@ -1,5 +1,5 @@
---! Previous: sha1:8197eaa361be2cc38fc19f3febab535198375957
---! Hash: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
+--! Previous: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
+--! Hash: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
---! Hash: sha1:e3224a78079caa242ecac42ce773893342806e8b
+--! Previous: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
+--! Hash: sha1:ac8960243220fadd912225b5b16330d170da55fc
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

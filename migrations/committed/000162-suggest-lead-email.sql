@@ -1,5 +1,5 @@
---! Previous: sha1:e3224a78079caa242ecac42ce773893342806e8b
---! Hash: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
+--! Previous: sha1:ac8960243220fadd912225b5b16330d170da55fc
+--! Hash: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

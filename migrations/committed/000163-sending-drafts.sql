@@ -1,5 +1,5 @@
---! Previous: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
---! Hash: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
+--! Previous: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
+--! Hash: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
---! Hash: sha1:7ad2478476dca79fb5a09e550123b12b5dff7a02
+--! Previous: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
+--! Hash: sha1:fa94adf231f288631c813d678e669961ebb7ea4d
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
