@@ -1,5 +1,5 @@
---! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:773fb4eebe997b937188f9d444b612a66cd41ac2
+--! Previous: sha1:beba78004dbc2ece0ab3bbbde4f0ba57912f1344
+--! Hash: sha1:f76da6ab29f0746de964924dcdc30da05e4d2f65
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:773fb4eebe997b937188f9d444b612a66cd41ac2
---! Hash: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
+--! Previous: sha1:f76da6ab29f0746de964924dcdc30da05e4d2f65
+--! Hash: sha1:670b14635903d2859044c9a1a585421ee587ec92
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

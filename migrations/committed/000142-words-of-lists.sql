@@ -1,5 +1,5 @@
---! Previous: sha1:0cc25c23c9e827cf8a4339682e539586275b34c4
---! Hash: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
+--! Previous: sha1:670b14635903d2859044c9a1a585421ee587ec92
+--! Hash: sha1:8c8ad8160872cbc3b35252dd0e021559024830e7
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -1,5 +1,5 @@
---! Previous: sha1:9ce80cfce0f98f40e67f5d224aaf7529bb9ac78c
---! Hash: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
+--! Previous: sha1:8c8ad8160872cbc3b35252dd0e021559024830e7
+--! Hash: sha1:a259800a398415233d4c0c43ea2745c1676dd023
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:bb56a716448c1cd6c247dda342929ef5995b55c8
---! Hash: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
+--! Previous: sha1:a259800a398415233d4c0c43ea2745c1676dd023
+--! Hash: sha1:cb9ccef36613e8638f38043db74373d1ee11c693
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

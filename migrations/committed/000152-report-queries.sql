@@ -1,5 +1,5 @@
---! Previous: sha1:28faeab63e91a3aab3f467e8be0e9fe237e57187
---! Hash: sha1:9f5527a205a060758717b27649a4c6107dc6be28
+--! Previous: sha1:cb9ccef36613e8638f38043db74373d1ee11c693
+--! Hash: sha1:1a4228ddbf9ed1472b4654988379051ae69408a5
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:9f5527a205a060758717b27649a4c6107dc6be28
---! Hash: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
+--! Previous: sha1:1a4228ddbf9ed1472b4654988379051ae69408a5
+--! Hash: sha1:929efcbbf520845f75dbffd70be60b736237fcb2
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:af1103a2be5536ab94cdf902916ae6b134f04b0a
---! Hash: sha1:9ea3ec14666d06dca285c860ab3e809b9641cd3e
+--! Previous: sha1:929efcbbf520845f75dbffd70be60b736237fcb2
+--! Hash: sha1:9ade9e0770baf9137ac16fdd463176b134aed96a
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:9ea3ec14666d06dca285c860ab3e809b9641cd3e
---! Hash: sha1:a957813525e356ca52d06aceb609da5e201860f3
+--! Previous: sha1:9ade9e0770baf9137ac16fdd463176b134aed96a
+--! Hash: sha1:615f897fecb76ecf4756434e90814cbb1ab6366a
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

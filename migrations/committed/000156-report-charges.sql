@@ -1,5 +1,5 @@
---! Previous: sha1:a957813525e356ca52d06aceb609da5e201860f3
---! Hash: sha1:8197eaa361be2cc38fc19f3febab535198375957
+--! Previous: sha1:615f897fecb76ecf4756434e90814cbb1ab6366a
+--! Hash: sha1:017cc522bb9636ea9f9101369015b6b98301657d
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:8197eaa361be2cc38fc19f3febab535198375957
---! Hash: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
+--! Previous: sha1:017cc522bb9636ea9f9101369015b6b98301657d
+--! Hash: sha1:0cedf9ca3955b6e43f5c75a9c8af0de06769858b
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:19706f0f2d80ef121074d4d0cdc8ea975865c0e9
---! Hash: sha1:e3224a78079caa242ecac42ce773893342806e8b
+--! Previous: sha1:0cedf9ca3955b6e43f5c75a9c8af0de06769858b
+--! Hash: sha1:ac8ae71b184604d8196f8839d736ef9847947e84
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

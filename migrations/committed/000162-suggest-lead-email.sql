@@ -1,5 +1,5 @@
---! Previous: sha1:e3224a78079caa242ecac42ce773893342806e8b
---! Hash: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
+--! Previous: sha1:ac8ae71b184604d8196f8839d736ef9847947e84
+--! Hash: sha1:b6c76b0a85aa561d891b66d1863c634299d24407
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:8b3b3842483b31a78550f1a30ee3ae643096e150
---! Hash: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
+--! Previous: sha1:b6c76b0a85aa561d891b66d1863c634299d24407
+--! Hash: sha1:60f5bda833fc824a7331df16cc4604736b9b1c88
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:6abf9fcd8cabe3406707457a0c1dad3d68fec3a7
---! Hash: sha1:7ad2478476dca79fb5a09e550123b12b5dff7a02
+--! Previous: sha1:60f5bda833fc824a7331df16cc4604736b9b1c88
+--! Hash: sha1:6d938c191465aeec8185ea96c208cb1b19996eb2
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
