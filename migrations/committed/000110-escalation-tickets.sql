@@ -1,5 +1,5 @@
---! Previous: sha1:473aa3c4054acd99cdd61a9325a4c381e4f0c33d
---! Hash: sha1:fddc90141279a4dd5da7895bdcf8ffb4ff63c2a8
+--! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
+--! Hash: sha1:8faf22fa56acb9268735512f11dfda3bcaedc935
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

@@ -1,5 +1,5 @@
---! Previous: sha1:fddc90141279a4dd5da7895bdcf8ffb4ff63c2a8
---! Hash: sha1:d25cd9fa796573b318ff5528d7af5038bc931aab
+--! Previous: sha1:8faf22fa56acb9268735512f11dfda3bcaedc935
+--! Hash: sha1:2ab0b9575e0d557471954296c8f0eb432cee2c0a
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

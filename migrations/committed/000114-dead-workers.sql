@@ -1,5 +1,5 @@
---! Previous: sha1:d25cd9fa796573b318ff5528d7af5038bc931aab
---! Hash: sha1:f68316ad22e1c21ca77ff6da14a9767da9c17b0a
+--! Previous: sha1:2ab0b9575e0d557471954296c8f0eb432cee2c0a
+--! Hash: sha1:630febe27eb962832b5a619f0af6339ab4137643
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:f68316ad22e1c21ca77ff6da14a9767da9c17b0a
---! Hash: sha1:581cd1691685fb6eb2ee54fee8691ebc5ebf5029
+--! Previous: sha1:630febe27eb962832b5a619f0af6339ab4137643
+--! Hash: sha1:c79eef69cbf44f1c61fc040d31e72f3064acbee7
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:581cd1691685fb6eb2ee54fee8691ebc5ebf5029
---! Hash: sha1:605d1527ddf243b2a9d62a6e0dc5854515a17f09
+--! Previous: sha1:c79eef69cbf44f1c61fc040d31e72f3064acbee7
+--! Hash: sha1:478d91d29d3a77c8ceb5578e11f0160c90d300b0
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody
