@@ -1,5 +1,5 @@
---! Previous: sha1:2ab0b9575e0d557471954296c8f0eb432cee2c0a
---! Hash: sha1:630febe27eb962832b5a619f0af6339ab4137643
+--! Previous: sha1:51f869329f6de1b83b7275bf7d4e09dced74bd4c
+--! Hash: sha1:195e62aaba1dd9d0e247113a8a3bd3573417cd5b
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

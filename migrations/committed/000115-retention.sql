@@ -1,5 +1,5 @@
---! Previous: sha1:630febe27eb962832b5a619f0af6339ab4137643
---! Hash: sha1:c79eef69cbf44f1c61fc040d31e72f3064acbee7
+--! Previous: sha1:195e62aaba1dd9d0e247113a8a3bd3573417cd5b
+--! Hash: sha1:d83478346e018f0936dc8fe19309b10521ffe7fd
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

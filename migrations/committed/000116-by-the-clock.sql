@@ -1,5 +1,5 @@
---! Previous: sha1:c79eef69cbf44f1c61fc040d31e72f3064acbee7
---! Hash: sha1:478d91d29d3a77c8ceb5578e11f0160c90d300b0
+--! Previous: sha1:d83478346e018f0936dc8fe19309b10521ffe7fd
+--! Hash: sha1:4b2567c45912028d0cdcddea05af2eb7f77901c1
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -1,6 +1,8 @@
 /** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
 import pino from "pino";
 import { generate } from "selfsigned";
+import { settledDeadlines } from "../../src/database/deadlines.ts";
+import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
@@ -12,6 +14,8 @@ export interface HostOptions extends Partial<
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
+  /** How long a statement waits until what is due is settled. */
+  patienceMs?: number;
 }
 
 const certificate = generate([{ name: "commonName", value: "localhost" }]);
@@ -20,7 +24,7 @@ const certificate = generate([{ name: "commonName", value: "localhost" }]);
 export async function serve(
   authenticatorUrl: string,
   dataDir: string,
-  { trustProxy = false, ...options }: HostOptions,
+  { trustProxy = false, patienceMs, ...options }: HostOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
@@ -32,6 +36,9 @@ export async function serve(
     dataDir,
     baseUrl: "https://plat.example",
     log,
+    ...(patienceMs !== undefined && {
+      adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
+    }),
     ...options,
   });
   const app = createApp({
