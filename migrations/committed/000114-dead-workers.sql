@@ -1,5 +1,5 @@
---! Previous: sha1:51f869329f6de1b83b7275bf7d4e09dced74bd4c
---! Hash: sha1:195e62aaba1dd9d0e247113a8a3bd3573417cd5b
+--! Previous: sha1:371a4e329ce47d4eb156d7c1f5bb179fc064f339
+--! Hash: sha1:2e579f860ad5a08f310b2c7785799dcc6824f386
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

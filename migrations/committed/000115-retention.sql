@@ -1,5 +1,5 @@
---! Previous: sha1:195e62aaba1dd9d0e247113a8a3bd3573417cd5b
---! Hash: sha1:d83478346e018f0936dc8fe19309b10521ffe7fd
+--! Previous: sha1:2e579f860ad5a08f310b2c7785799dcc6824f386
+--! Hash: sha1:c2a90bc5ded64854e65d34702f8db3079227cadb
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:d83478346e018f0936dc8fe19309b10521ffe7fd
---! Hash: sha1:4b2567c45912028d0cdcddea05af2eb7f77901c1
+--! Previous: sha1:c2a90bc5ded64854e65d34702f8db3079227cadb
+--! Hash: sha1:7249873efd9fd9fb69dd37d9c7d0f91882db6b35
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody
