@@ -9,3 +9,9 @@ export async function decideAddress(config: Config): Promise<ServiceConfig> {
   const port = config.port || (await freePort(config.host));
   return Object.freeze({ ...config, port, baseUrl: baseUrlAt(config, port) });
 }
+
+/** Where the process reaches itself, whoever else reaches it and how. */
+export function ownAddress({ host, port }: Pick<Config, "host" | "port">): string {
+  const self = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `https://${self.includes(":") ? `[${self}]` : self}:${port}`;
+}

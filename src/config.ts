@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import type { S3Options } from "./providers/files/index.ts";
+import type { DraftOptions } from "./providers/drafts/index.ts";
 import { bareAddress } from "./providers/mail/compose.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
 
@@ -29,9 +30,19 @@ export interface Config {
   readonly secretKeys: readonly JwtKey[] | undefined;
   /** Whether the addresses of webhooks may lead to this machine. */
   readonly loopbackWebhooks: boolean;
+  /** Undefined means drafts are composed from facts. */
+  readonly ai: DraftOptions | undefined;
   readonly smtpUrl: string | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
+  /** Undefined means the embedded sandbox. */
+  readonly stripe:
+    | {
+        readonly secretKey: string;
+        readonly webhookSecret: string | undefined;
+        readonly api: string | undefined;
+      }
+    | undefined;
   /** A database of cities by IP address; undefined means the embedded one. */
   readonly geoipFile: string | undefined;
   readonly mailFrom: string;
@@ -99,11 +110,19 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const mailFrom = must("MAIL_FROM");
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
+  const provider = read("AI_PROVIDER");
+  const apiKey = read("AI_API_KEY");
+  const model = read("AI_MODEL");
+  const aiBaseUrl = read("AI_BASE_URL");
+  const timeoutMs = must("AI_TIMEOUT") * 1000;
   const bucket = read("S3_BUCKET");
   const endpoint = read("S3_ENDPOINT");
   const region = must("S3_REGION");
   const accessKeyId = read("S3_ACCESS_KEY_ID");
   const secretAccessKey = read("S3_SECRET_ACCESS_KEY");
+  const stripeKey = read("STRIPE_SECRET_KEY");
+  const webhookSecret = read("STRIPE_WEBHOOK_SECRET");
+  const stripeApi = read("STRIPE_API");
   const config: Config = {
     mode,
     production,
@@ -119,6 +138,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     jwtKeys: jwtKeys && Object.freeze(jwtKeys),
     secretKeys: secretKeys && Object.freeze(secretKeys),
     loopbackWebhooks: must("LOOPBACK_WEBHOOKS"),
+    ai:
+      provider && model
+        ? Object.freeze({ provider, apiKey, model, baseUrl: aiBaseUrl, timeoutMs })
+        : undefined,
     smtpUrl: read("SMTP_URL"),
     s3: bucket
       ? Object.freeze({
@@ -128,6 +151,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
           credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
         })
       : undefined,
+    stripe: stripeKey ? Object.freeze({ secretKey: stripeKey, webhookSecret, api: stripeApi }) : undefined,
     geoipFile: read("GEOIP_FILE"),
     mailFrom,
     operatorEmail: read("OPERATOR_EMAIL") ?? (mailFrom && bareAddress(mailFrom)),
@@ -142,9 +166,16 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   checkReadable("TLS_KEY", key, problems);
   checkReadable("GEOIP_FILE", config.geoipFile, problems);
   if (!cert !== !key) problems.push("TLS_CERT and TLS_KEY belong together: set both or neither.");
+  if (provider && !model) problems.push("AI_PROVIDER needs AI_MODEL, the model that writes drafts.");
+  if (provider && !apiKey && (provider === "anthropic" || !aiBaseUrl))
+    problems.push("AI_PROVIDER needs AI_API_KEY, the key for the provider.");
+  if (!provider && (apiKey || model || aiBaseUrl))
+    problems.push("AI_API_KEY, AI_MODEL and AI_BASE_URL need AI_PROVIDER.");
   if (!accessKeyId !== !secretAccessKey)
     problems.push("S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together: set both or neither.");
   if (!bucket && (endpoint || accessKeyId)) problems.push("S3_ENDPOINT and S3_ACCESS_KEY_ID need S3_BUCKET.");
+  if (!env.STRIPE_SECRET_KEY && (webhookSecret || stripeApi))
+    problems.push("STRIPE_WEBHOOK_SECRET and STRIPE_API need STRIPE_SECRET_KEY.");
   if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     problems.push("DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.");

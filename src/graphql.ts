@@ -5,6 +5,7 @@ import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
+import { draftTransforms } from "./drafts/transforms.ts";
 import { createFileAddresses } from "./files/addresses.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
@@ -12,12 +13,19 @@ import { filePage } from "./http/files.ts";
 import { uploadKinds } from "./http/uploadKinds.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
+import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
+import { paymentsWebhook } from "./http/paymentsWebhook.ts";
+import { paymentTransforms } from "./payments/transforms.ts";
+import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import { trackers } from "./http/trackers.ts";
+import { unsubscribePage } from "./http/unsubscribe.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { createLocationProvider, type LocationProvider } from "./providers/location/index.ts";
 import { createViewerPlace } from "./providers/location/viewerPlace.ts";
 import { createSeal, type SealingKey } from "./seal.ts";
 import { webhookTransforms } from "./webhooks/transforms.ts";
+import { workflowChecks } from "./workflows/definition.ts";
 
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
@@ -28,6 +36,8 @@ export interface GraphqlOptions {
   secretKeys: readonly SealingKey[];
   /** Whether the addresses of webhooks may lead to this machine; not where left out. */
   loopbackWebhooks?: boolean;
+  /** Who writes drafts; the embedded composer where left out. */
+  drafts?: DraftProvider;
   /** Where the contents of files lie. */
   fileStore: FileStore;
   /** Files on their way in rest in its folder `incoming`. */
@@ -36,6 +46,8 @@ export interface GraphqlOptions {
   baseUrl: string;
   /** Knows where viewers and cities are; the embedded databases where left out. */
   location?: LocationProvider;
+  /** Without one, whatever takes it is refused. */
+  payments?: PaymentProcessor;
   log: Logger;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
@@ -45,7 +57,15 @@ export interface Graphql {
   /** What `createApp` takes besides configuration. */
   transport: Pick<
     AppDeps,
-    "pgl" | "authenticate" | "constraintMessages" | "pools" | "uploads" | "filePage" | "trackers"
+    | "pgl"
+    | "authenticate"
+    | "constraintMessages"
+    | "pools"
+    | "uploads"
+    | "filePage"
+    | "trackers"
+    | "unsubscribe"
+    | "paymentsWebhook"
   >;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
@@ -58,10 +78,12 @@ export async function startGraphql({
   jwtKeys,
   secretKeys,
   loopbackWebhooks = false,
+  drafts = createDraftProvider(),
   fileStore,
   dataDir,
   baseUrl,
   location = createLocationProvider({}),
+  payments = noProcessor,
   log,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -81,6 +103,9 @@ export async function startGraphql({
         signFileAddress: addresses.sign,
         files,
         webhookTransforms: webhookTransforms(createSeal(secretKeys), { loopback: loopbackWebhooks }),
+        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
+        paymentTransforms: paymentTransforms(payments, pool),
+        draftTransforms: draftTransforms(drafts, log),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
       }),
@@ -97,6 +122,8 @@ export async function startGraphql({
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),
+        unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
+        paymentsWebhook: paymentsWebhook(payments, pool),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
       },
       isReachable: async () => {

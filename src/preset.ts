@@ -23,6 +23,7 @@ import { DescriptionsPlugin } from "./plugins/DescriptionsPlugin.ts";
 import { EventSubjectPlugin } from "./plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
+import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
 import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
@@ -33,7 +34,9 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
+import type { PaymentTransforms } from "./payments/transforms.ts";
 import type { ViewerPlace } from "./providers/location/viewerPlace.ts";
 import type { WebhookTransforms } from "./webhooks/transforms.ts";
 
@@ -53,6 +56,10 @@ export interface PresetOptions {
   signFileAddress: FileAddresses["sign"];
   files: Files;
   webhookTransforms: WebhookTransforms;
+  /** Reads what SQL cannot of the definition of a workflow. */
+  workflowChecks: ArgumentTransform;
+  paymentTransforms: PaymentTransforms;
+  draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -66,6 +73,9 @@ export function createPreset({
   signFileAddress,
   files,
   webhookTransforms,
+  workflowChecks,
+  paymentTransforms,
+  draftTransforms,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
@@ -89,11 +99,13 @@ export function createPreset({
       RecordByIdPlugin,
       OperationsPlugin,
       EventSubjectPlugin,
+      LeadOrBuyerPlugin,
       DescriptionsPlugin,
       OutputShapesPlugin,
       PermissionsPlugin,
       SignInPlugin,
       NearestCityPlugin,
+      SearchPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.
@@ -154,6 +166,9 @@ export function createPreset({
         provePassword: withPool(provePassword),
         ...uploadTransforms(files),
         ...webhookTransforms,
+        workflowChecks,
+        ...paymentTransforms,
+        ...draftTransforms,
       },
       ...(viewerPlace && { viewerPlace }),
     },

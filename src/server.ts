@@ -1,11 +1,13 @@
-import { decideAddress } from "./address.ts";
+import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
+import { makePool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoPayments } from "./demo/payments.ts";
 import { startGraphql } from "./graphql.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createApp } from "./http/app.ts";
@@ -13,14 +15,20 @@ import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog } from "./log.ts";
+import { createDraftProvider } from "./providers/drafts/index.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
+import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { startNotificationReader } from "./notifications/reader.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
 
 const requestsFinishWithinMs = 10_000;
 
@@ -57,6 +65,18 @@ async function main(): Promise<void> {
     await requireMigrated(database);
     readiness.add("migrated", async () => (await database.missing()).length === 0);
 
+    const payments = await openPayments({
+      stripe: config.stripe,
+      ownerUrl: database.ownerUrl,
+      endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
+      returnUrl: config.webUrl ?? config.baseUrl,
+      serviceUrl: config.baseUrl,
+      log,
+    });
+    shutdown.add("payments", payments.close);
+    if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+    const drafts = createDraftProvider(config.ai);
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -65,21 +85,48 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const viewers = makePool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        // A fetch may have to sort everything first.
+        statementTimeout: 300_000,
+        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+      });
+      shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({
         connectionString: database.ownerUrl,
         concurrency: config.workerConcurrency,
         log,
-        presets: [taskContext({ mail, fileStore, webUrl, operatorEmail })],
+        presets: [
+          taskContext({
+            mail,
+            fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
+            payments: payments.processor,
+            webUrl,
+            operatorEmail,
+            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
+          }),
+        ],
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const dispatcher = await startDispatcher({
+      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      shutdown.add("notifications", notifications.stop);
+      const sending = {
         connectionString: database.ownerUrl,
         seal: createSeal(await loadSecretKeys(config)),
         loopback: config.loopbackWebhooks,
         log,
-      });
+      };
+      const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
+      const workflows = await startWorkflows(sending);
+      shutdown.add("workflows", workflows.stop);
+      const triggers = await startTriggers(sending);
+      shutdown.add("triggers", triggers.stop);
     }
 
     if (config.mode === "all" || config.mode === "api") {
@@ -90,10 +137,12 @@ async function main(): Promise<void> {
         jwtKeys,
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
+        drafts,
         fileStore,
         dataDir: config.dataDir,
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
+        payments: payments.processor,
         log,
       });
       shutdown.add("GraphQL", graphql.release);

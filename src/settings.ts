@@ -192,6 +192,32 @@ export const settings = {
       "For development: webhooks may lead to this machine (`https://localhost:3000`), any port, whatever the certificate.",
     parse: flag,
   }),
+  AI_PROVIDER: setting({
+    defaultText: "drafts are composed from facts, without any network",
+    description:
+      "Who writes drafts: `openai` (every endpoint that speaks its chat completions) or `anthropic`.",
+    parse: oneOf("openai", "anthropic"),
+  }),
+  AI_API_KEY: setting({
+    defaultText: "none",
+    description: "Key for the provider of drafts; only an endpoint of AI_BASE_URL may do without.",
+    parse: (text) => text,
+  }),
+  AI_MODEL: setting({
+    defaultText: "none",
+    description: "Model that writes drafts; required with AI_PROVIDER.",
+    parse: (text) => text,
+  }),
+  AI_BASE_URL: setting({
+    defaultText: "the well-known one of the provider",
+    description: "Address of the provider's API, such as `https://llm.example.com/v1`.",
+    parse: urlOf("https:", "http:"),
+  }),
+  AI_TIMEOUT: setting({
+    default: "30",
+    description: "Seconds until a draft is given up.",
+    parse: whole(1, 100),
+  }),
   SMTP_URL: setting({
     defaultText: "mail is written to DATA_DIR/outbox",
     description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",
@@ -229,14 +255,33 @@ export const settings = {
   }),
   OPERATOR_EMAIL: setting({
     defaultText: "the address of MAIL_FROM",
-    description: "Who gets the messages to the service and the requests to be sent no more notifications.",
+    description: "Who gets the messages to the service.",
     parse: (text) => bareAddress(mailAddress(text)),
   }),
   WEB_URL: setting({
     defaultText: "BASE_URL",
     description:
-      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`.",
+      "Where people use the service, for the links in mail: an invitation adds `/#invite=…`, that of a buyer `/#purchase=…`, a notification its record, such as `/#lead=<id>`.",
     parse: baseUrl,
+  }),
+  STRIPE_SECRET_KEY: setting({
+    defaultText: "payments go to the embedded sandbox, where no money moves",
+    description: "Secret key of the Stripe account that payments are made with, `sk_…` or `rk_…`.",
+    parse: (text) => {
+      if (!/^(sk|rk)_\w+$/.test(text))
+        throw new Refusal("must be a secret key, which starts with sk_ or rk_");
+      return text;
+    },
+  }),
+  STRIPE_WEBHOOK_SECRET: setting({
+    defaultText: "Stripe's list of events is read every minute",
+    description: "Secret that Stripe signs its deliveries to `BASE_URL/webhooks/payments` with, `whsec_…`.",
+    parse: (text) => text,
+  }),
+  STRIPE_API: setting({
+    defaultText: "Stripe's own",
+    description: "Address of another server that speaks the API of Stripe.",
+    parse: urlOf("https:", "http:"),
   }),
   GEOIP_FILE: setting({
     defaultText: "the embedded city database",

@@ -37,6 +37,7 @@ export async function loadPortfolios(
     for (const portfolio of portfolios) ids.set(portfolio.name, await load(client, portfolio));
   });
   await client.query("reset session_replication_role");
+  await client.query("select app_private.fill_search_texts()");
   await client.query("vacuum (analyze) app_public.leads");
   await client.query("vacuum (analyze) app_public.events");
   await client.query("analyze");
@@ -118,5 +119,6 @@ export async function withoutIndexes(
   );
   for (const { name } of rows) await client.query(`drop index ${name}`);
   await work();
-  for (const { definition } of rows) await client.query(definition);
+  // That of a partitioned table makes those of its partitions too.
+  for (const { definition } of rows) await client.query(definition.replace(" ON ONLY ", " ON "));
 }

@@ -1,5 +1,5 @@
---! Previous: sha1:f4ca04c02719ed2ba8399a01528c65658ac8a71b
---! Hash: sha1:c6347d5ebd6ce874b5161801173f090109d22d2c
+--! Previous: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
+--! Hash: sha1:51697820a511e30a80d03a92d3e0e51309d2ca47
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

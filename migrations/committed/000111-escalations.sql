@@ -1,5 +1,5 @@
---! Previous: sha1:c6347d5ebd6ce874b5161801173f090109d22d2c
---! Hash: sha1:371a4e329ce47d4eb156d7c1f5bb179fc064f339
+--! Previous: sha1:51697820a511e30a80d03a92d3e0e51309d2ca47
+--! Hash: sha1:36de37fac401c3d010e42cc157215280c007f950
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

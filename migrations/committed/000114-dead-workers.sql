@@ -1,5 +1,5 @@
---! Previous: sha1:371a4e329ce47d4eb156d7c1f5bb179fc064f339
---! Hash: sha1:2e579f860ad5a08f310b2c7785799dcc6824f386
+--! Previous: sha1:c86003e88ee4a51db524611f3ceeb7d77dc63a7f
+--! Hash: sha1:c97dae182a79eea40b1295b1277b7b991807ee4b
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

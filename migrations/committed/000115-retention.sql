@@ -1,5 +1,5 @@
---! Previous: sha1:2e579f860ad5a08f310b2c7785799dcc6824f386
---! Hash: sha1:c2a90bc5ded64854e65d34702f8db3079227cadb
+--! Previous: sha1:c97dae182a79eea40b1295b1277b7b991807ee4b
+--! Hash: sha1:763e4cc4b86173c9c701c56c0f08863feb7e09d0
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

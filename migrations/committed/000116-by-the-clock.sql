@@ -1,5 +1,5 @@
---! Previous: sha1:c2a90bc5ded64854e65d34702f8db3079227cadb
---! Hash: sha1:7249873efd9fd9fb69dd37d9c7d0f91882db6b35
+--! Previous: sha1:763e4cc4b86173c9c701c56c0f08863feb7e09d0
+--! Hash: sha1:001a5bd1e4b13008291e603d945db19266561a25
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -24,6 +24,9 @@ await withScratchDatabase(async (ownerUrl) => {
       signFileAddress: unused,
       files: { take: unused, read: unused },
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
+      workflowChecks: unused,
+      paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
+      draftTransforms: { composeLeadEmail: unused },
     }),
   );
   await pool.end();

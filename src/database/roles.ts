@@ -31,7 +31,12 @@ export function authenticatorUrl(ownerUrl: string): string {
 export async function ensureRoles(owner: Client, loginUrl: string): Promise<void> {
   for (const role of groupRoles) await createRole(owner, role, "nologin noinherit");
   await createRole(owner, authenticator, "login noinherit");
-  for (const role of viewerRoles) await grantMembership(owner, role);
+  for (const role of viewerRoles) {
+    await grantMembership(owner, role, authenticator);
+    // The service acts as people too: in the demo, and before it mails them a record. An owner who made the roles may give
+    // them away, but is not in them.
+    await grantMembership(owner, role, "current_user");
+  }
   const { database } = owner;
   await retry(() =>
     owner.query(`grant connect on database ${escapeIdentifier(database!)} to ${authenticator}`),
@@ -52,13 +57,13 @@ async function createRole(owner: Client, role: string, options: string): Promise
     $$`);
 }
 
-async function grantMembership(owner: Client, role: string): Promise<void> {
+async function grantMembership(owner: Client, role: string, member: string): Promise<void> {
   await retry(async () => {
-    const { rows } = await owner.query<{ member: boolean }>("select pg_has_role($1, $2, 'set') as member", [
-      authenticator,
-      role,
-    ]);
-    if (!rows[0]?.member) await owner.query(`grant ${role} to ${authenticator} with inherit false, set true`);
+    const { rows } = await owner.query<{ member: boolean }>(
+      `select pg_has_role(${member === "current_user" ? member : escapeLiteral(member)}, $1, 'set') as member`,
+      [role],
+    );
+    if (!rows[0]?.member) await owner.query(`grant ${role} to ${member} with inherit false, set true`);
   });
 }
 

@@ -10,6 +10,7 @@ import { demoUser, people } from "./people.ts";
 import { pictures } from "./pictures.ts";
 import { projects } from "./projects.ts";
 import { Stage } from "./stage.ts";
+import { workflows } from "./workflows.ts";
 
 export { demoUser };
 
@@ -25,6 +26,7 @@ const chapters: readonly ((stage: Stage) => Promise<void>)[] = [
   leads,
   messages,
   deals,
+  workflows,
 ];
 
 export interface DemoFiles {

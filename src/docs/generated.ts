@@ -2,17 +2,23 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
 import { errorsTable } from "./errors.ts";
+import { reportColumns } from "./exports.ts";
 import { importColumns } from "./imports.ts";
 import { permissionsTable } from "./permissions.ts";
 import { stateMachines } from "./states.ts";
+import { workflowOperators, workflowSteps, workflowVariables } from "./workflows.ts";
 
 /** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
 const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [
   ["docs/errors.md", "errors", errorsTable],
+  ["docs/exports.md", "columns", reportColumns],
   ["docs/imports.md", "columns", importColumns],
   ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
   ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],
   ["docs/states.md", "states", stateMachines],
+  ["docs/workflows.md", "operators", workflowOperators],
+  ["docs/workflows.md", "steps", workflowSteps],
+  ["docs/workflows.md", "variables", workflowVariables],
 ];
 
 export const repository = join(import.meta.dirname, "../..");

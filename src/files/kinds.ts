@@ -24,6 +24,7 @@ export const extensions: Readonly<Record<string, readonly string[]>> = {
   "application/pdf": ["pdf"],
   "text/plain": ["txt", "text", "md", "log"],
   "text/csv": ["csv"],
+  "application/x-ndjson": ["jsonl", "ndjson"],
   "application/msword": ["doc", "dot"],
   "application/vnd.ms-excel": ["xls", "xlt"],
   "application/vnd.ms-powerpoint": ["ppt", "pps"],

@@ -39,6 +39,10 @@ export interface AppDeps {
   readonly filePage?: RequestHandler;
   /** GET /t/:key, the links of trackers. */
   readonly trackers?: RequestHandler<{ key: string }>;
+  /** /unsubscribe/:token, the links of notification mails. */
+  readonly unsubscribe?: RequestHandler<{ token: string }>;
+  /** POST /webhooks/payments, where the payment processor tells what changed. */
+  readonly paymentsWebhook?: readonly RequestHandler[];
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -86,6 +90,13 @@ export function createApp(deps: AppDeps): Express {
   for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
     app.all(path, onlyMethods("GET", "HEAD"), page);
   if (deps.trackers) app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.trackers);
+  if (deps.unsubscribe)
+    app.all(
+      "/unsubscribe/:token",
+      onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
+      deps.unsubscribe,
+    );
+  if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);
   return app;

@@ -1,14 +1,24 @@
 import type { Task } from "graphile-worker";
+import type { Pool } from "pg";
 import type { FileStore } from "../providers/files/index.ts";
 import type { MailProvider } from "../providers/mail/index.ts";
+import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
+import type { PaymentProcessor } from "../providers/payments/index.ts";
 
 /** What tasks need of the process they run in; it stands beside the job runner's own helpers. */
 export interface TaskContext {
   mail: MailProvider;
   /** Where the contents of files lie. */
   fileStore: FileStore;
+  payments: PaymentProcessor;
+  /** For files on their way to the store. */
+  incomingFolder: string;
+  /** Connections of plat_authenticator, to read as somebody. */
+  viewers: Pool;
   /** Where people use the service, for links; without a trailing slash. */
   webUrl: string;
+  /** Where readers of notifications stop them. */
+  unsubscribeLinks: UnsubscribeLinks;
   /** Who gets the messages to the service. */
   operatorEmail: string;
 }

@@ -6,7 +6,7 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { argumentDescriptions, baseCodec, camel, inputTypeOf } from "../plugins/codecs.ts";
 import { tableName, type AnyResource } from "../plugins/tables.ts";
 import { callInMutation } from "./call.ts";
-import { argumentValues, columnMembers, describeId, isGiven, type Member } from "./members.ts";
+import { argumentValues, columnMembers, describeId, isGiven, transformOf, type Member } from "./members.ts";
 import type { Operation } from "./operation.ts";
 
 /** Tables whose records have a slug; mirrors app_hidden.has_slug. */
@@ -75,15 +75,18 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
       return resource.isUnique ? type : new build.graphql.GraphQLList(new GraphQLNonNull(type as any));
     },
     plan($input, $repeat) {
-      const $values = lambda([$input, contextStepOf()], ([input, context]) =>
+      const $values = lambda([$input, contextStepOf(), $repeat], ([input, context, repeat]) =>
         argumentValues(input as Record<string, unknown>, context as Grafast.Context, {
           spreads,
           members: getMembers(),
           own,
           fieldName,
           transforms,
+          repeat,
         }),
       );
+      // What is done before the statement is done in the order of the fields too, and once.
+      if (own.some(({ codec }) => transformOf(codec))) $values.hasSideEffects = true;
       return callInMutation(resource, {
         parameters: parameters.map((parameter) =>
           isSlugArgument(parameter) || isCheckedArgument(parameter.codec)

@@ -9,7 +9,14 @@ import { camel, inputTypeOf, toDatabaseNames } from "../plugins/codecs.ts";
  */
 export type ArgumentTransform = (
   value: unknown,
-  details: { member: string; operation: string; input: Record<string, unknown>; context: Grafast.Context },
+  details: {
+    member: string;
+    operation: string;
+    input: Record<string, unknown>;
+    context: Grafast.Context;
+    /** What tells a repeat of the request from a new one: a value of `repeatOf`. */
+    repeat: unknown;
+  },
 ) => unknown;
 
 export interface Member {
@@ -74,6 +81,7 @@ export function columnMembers(
 interface Passage {
   fieldName: string;
   transforms: Record<string, ArgumentTransform>;
+  repeat?: unknown;
 }
 
 /** The object that create_record and update_record take: column names, only the members that were given. */
@@ -101,11 +109,11 @@ async function passThrough(
   member: string,
   input: Record<string, unknown>,
   context: Grafast.Context,
-  { fieldName, transforms }: Passage,
+  { fieldName, transforms, repeat }: Passage,
 ): Promise<unknown> {
   const implementation = transforms[transform];
   if (!implementation) throw new Error(`No implementation of @transform ${transform}`);
-  return implementation(value, { member, operation: fieldName, input, context });
+  return implementation(value, { member, operation: fieldName, input, context, repeat });
 }
 
 /** The arguments of a function, by their names in SQL. */

@@ -54,6 +54,16 @@ function keyOf(input: Record<string, unknown> | null | undefined, facts: RepeatF
   });
 }
 
+/** Key and body of a request with a key; undefined without one. */
+export function repeatIn(
+  input: Record<string, unknown>,
+  { repeats }: { repeats?: RepeatFacts },
+): { key: string; body: string } | undefined {
+  const key = repeats && keyOf(input, repeats);
+  if (key === undefined) return undefined;
+  return { key, body: createHmac("sha256", key).update(repeats!.body()).digest("hex") };
+}
+
 /** How many mutation fields a plan has so far; a document is planned field by field, in its order. */
 const places = new WeakMap<object, number>();
 
@@ -65,11 +75,9 @@ export function repeatOf($input: ExecutableStep, becomes: string | undefined): E
   const plan = operationPlan();
   const place = places.get(plan) ?? 0;
   places.set(plan, place + 1);
-  return lambda([$input, context()], ([input, { repeats }]: any) => {
-    const key = repeats && keyOf(input, repeats);
-    if (key === undefined) return undefined;
-    const body = createHmac("sha256", key).update(repeats.body()).digest("hex");
-    return { key, body, place: String(place), ...(becomes === undefined ? {} : { becomes }) };
+  return lambda([$input, context()], ([input, request]: any) => {
+    const repeat = repeatIn(input, request);
+    return repeat && { ...repeat, place: String(place), ...(becomes === undefined ? {} : { becomes }) };
   });
 }
 

@@ -25,6 +25,8 @@ export interface PostOptions extends AddressPolicy {
   timeoutMs: number;
   /** Bytes of the answer that are read at most; the rest is cut off. */
   answerLimit: number;
+  /** Characters of it that are given back at most; 2,000 where left out. */
+  textLimit?: number;
 }
 
 /** Never throws: whatever goes wrong on the way is the result. */
@@ -71,7 +73,7 @@ async function send(address: string, options: PostOptions, signal: AbortSignal):
         const finish = () => {
           resolve({
             status: response.statusCode!,
-            text: firstPart(Buffer.concat(parts)),
+            text: firstPart(Buffer.concat(parts), options.textLimit ?? 2000),
             retryAfter: secondsOf(response.headers["retry-after"]),
           });
           outgoing.destroy();
@@ -97,8 +99,11 @@ function rejectOn(signal: AbortSignal): Promise<never> {
 }
 
 /** Text as PostgreSQL takes it. */
-function firstPart(bytes: Buffer): string {
-  return new TextDecoder().decode(bytes.subarray(0, 4000)).replaceAll("\0", "\uFFFD").slice(0, 2000);
+function firstPart(bytes: Buffer, length: number): string {
+  return new TextDecoder()
+    .decode(bytes.subarray(0, 2 * length))
+    .replaceAll("\0", "\uFFFD")
+    .slice(0, length);
 }
 
 /** Seconds or a date, as HTTP allows. */

@@ -1,6 +1,6 @@
 /**
  * `Event.subject`: the record that the event is about, a union of all record types. Null where the record is deleted or
- * the viewer may not see it. A subject such as lead_source is the type LeadSource.
+ * the viewer may not see it. A subject such as lead_source is the type LeadSource; that of a table tagged `@subject` is its tag's.
  */
 import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
 import { recordTables, type AnyResource } from "./tables.ts";
@@ -22,6 +22,16 @@ function subjects(build: GraphileBuild.Build): Map<string, AnyResource> {
   );
 }
 
+/** The names of types by those of subjects, where they differ. */
+function tagged(resources: Map<string, AnyResource>): Map<string, string> {
+  return new Map(
+    [...resources].flatMap(([name, { codec }]) => {
+      const subject = codec.extensions?.tags?.subject;
+      return typeof subject === "string" ? [[subject, name] as const] : [];
+    }),
+  );
+}
+
 const typeNameOf = (subject: string) => {
   const name = camel(subject);
   return name[0]!.toUpperCase() + name.slice(1);
@@ -40,12 +50,13 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
             {},
             () => {
               const resources = subjects(build);
+              const names = tagged(resources);
               return {
                 description: "A record that events are about.",
                 types: () => [...resources.keys()].map((name) => build.getOutputTypeByName(name) as any),
                 planType: ($specifier: any) => ({
                   $__typename: lambda(get($specifier, "type") as ExecutableStep, (subject) => {
-                    const name = typeNameOf(String(subject));
+                    const name = names.get(String(subject)) ?? typeNameOf(String(subject));
                     return resources.has(name) ? name : null;
                   }),
                   planForType: (type: any) =>

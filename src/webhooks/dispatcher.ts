@@ -5,6 +5,7 @@
  */
 import { Client, Pool } from "pg";
 import type { Logger } from "../log.ts";
+import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
 import type { Seal } from "../seal.ts";
 import { signedHeaders } from "./signature.ts";
@@ -182,28 +183,6 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       await sender.idle();
       await listener?.end();
       await pool.end();
-    },
-  };
-}
-
-/** Work that is done once at a time; a call meanwhile has it done once more. */
-function onCall(work: () => Promise<void>, report: (error: unknown) => void) {
-  let running: Promise<void> | undefined;
-  let again = false;
-  const run = async () => {
-    do {
-      again = false;
-      await work().catch(report);
-    } while (again);
-    running = undefined;
-  };
-  return {
-    call: () => {
-      if (running) again = true;
-      else running = run();
-    },
-    idle: async () => {
-      await running;
     },
   };
 }

@@ -514,8 +514,8 @@ async function everyField(
     .filter((field) => !field.args.some(isRequiredArgument))
     .map(selection);
   const result: Record<string, unknown> = {};
-  for (let from = 0; from < selections.length; from += 12) {
-    const query = `query ($id: ID!) { ${finder}(id: $id) { ${selections.slice(from, from + 12).join(" ")} } }`;
+  for (let from = 0; from < selections.length; from += 60) {
+    const query = `query ($id: ID!) { ${finder}(id: $id) { ${selections.slice(from, from + 60).join(" ")} } }`;
     const record = (await person.get(query, { id }))[finder];
     if (record === null) return null;
     Object.assign(result, record);

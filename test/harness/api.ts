@@ -58,6 +58,9 @@ export interface Api {
   stop(): Promise<void>;
 }
 
+/** What the API under test signs login tokens with. */
+export const jwtKeys = [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }];
+
 declare global {
   /** Loads what serves the API; see environment.ts. Benches, which run in one realm, do without. */
   var platHost: (() => Promise<typeof import("./host.ts")>) | undefined;
@@ -70,11 +73,11 @@ const password = "correct horse battery staple";
 let names = 0;
 
 /** The real API over HTTPS, on a database of the test file's own. */
-export async function startApi(from?: TestDatabase, options: HostOptions = {}): Promise<Api> {
+export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {}): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
   const host = await (globalThis.platHost?.() ?? import("./host.ts"));
-  const serving = await host.serve(database.authenticatorUrl, dataDir, options);
+  const serving = await host.serve(database.authenticatorUrl, dataDir, hostOptions);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   const owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   const url = `https://127.0.0.1:${serving.port}/graphql`;
@@ -115,7 +118,7 @@ export async function startApi(from?: TestDatabase, options: HostOptions = {}): 
     );
 
   const person = (token: string | null, id: string | null = null, email: string | null = null): Person => {
-    const ask: Person["ask"] = (query, variables, options) => send(token, query, variables, options);
+    const ask: Person["ask"] = (query, variables, further) => send(token, query, variables, further);
     return {
       id,
       email,

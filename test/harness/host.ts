@@ -6,11 +6,15 @@ import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
+import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
-import { secretKeys } from "./api.ts";
+import { jwtKeys, secretKeys } from "./api.ts";
+
+export { ProcessorFailure } from "../../src/providers/payments/index.ts";
+export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks">
+  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts">
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
@@ -18,19 +22,30 @@ export interface HostOptions extends Partial<
   patienceMs?: number;
 }
 
+/** A provider of a test file fails with a class of its own realm: its failures become those that the API knows. */
+const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
+  name,
+  write: (request) =>
+    write(request).catch((error: DraftFailed) => {
+      throw error.name === "DraftFailed"
+        ? new DraftFailed(error.message, error.retryable, { ...error })
+        : error;
+    }),
+});
+
 const certificate = generate([{ name: "commonName", value: "localhost" }]);
 
 /** Serves a database over HTTPS on a port of its own. */
 export async function serve(
   authenticatorUrl: string,
   dataDir: string,
-  { trustProxy = false, patienceMs, ...options }: HostOptions,
+  { trustProxy = false, patienceMs, drafts, ...options }: HostOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
     authenticatorUrl,
     poolSize: 10,
-    jwtKeys: [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }],
+    jwtKeys,
     secretKeys,
     fileStore: createFileStore({ dataDir }),
     dataDir,
@@ -39,6 +54,7 @@ export async function serve(
     ...(patienceMs !== undefined && {
       adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
     }),
+    ...(drafts && { drafts: inThisRealm(drafts) }),
     ...options,
   });
   const app = createApp({

@@ -1,4 +1,6 @@
 import type { Person } from "./api.ts";
+import type { HostOptions } from "./host.ts";
+import type { TestDatabase } from "./database.ts";
 import { affiliate, join, startWorld, type World } from "./world.ts";
 
 /** A record of the set-up. */
@@ -68,8 +70,8 @@ async function partner(world: World, person: Person, name: string, role: string)
   return organization as { id: string; slug: string };
 }
 
-export async function startPortfolio(): Promise<Portfolio> {
-  const world = await startWorld();
+export async function startPortfolio(from?: TestDatabase, options?: HostOptions): Promise<Portfolio> {
+  const world = await startWorld(from, options);
   const [mia, sam, bob] = (await Promise.all(
     ["Mia Member", "Sam Seller", "Bob Builder"].map(world.signUp),
   )) as [Person, Person, Person];

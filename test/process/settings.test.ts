@@ -91,12 +91,27 @@ const refused: [NodeJS.ProcessEnv, string][] = [
     { MAIL_FROM: "nobody" },
     "MAIL_FROM must be an e-mail address, with or without a name: Plat <sales@example.com>.",
   ],
+  [{ AI_PROVIDER: "oracle" }, "AI_PROVIDER must be one of openai, anthropic."],
+  [{ AI_PROVIDER: "openai", AI_API_KEY: "k" }, "AI_PROVIDER needs AI_MODEL, the model that writes drafts."],
+  [{ AI_PROVIDER: "openai", AI_MODEL: "m" }, "AI_PROVIDER needs AI_API_KEY, the key for the provider."],
+  [
+    { AI_PROVIDER: "anthropic", AI_MODEL: "m", AI_BASE_URL: "http://localhost:1" },
+    "AI_PROVIDER needs AI_API_KEY, the key for the provider.",
+  ],
+  [{ AI_MODEL: "m" }, "AI_API_KEY, AI_MODEL and AI_BASE_URL need AI_PROVIDER."],
+  [{ AI_TIMEOUT: "0" }, "AI_TIMEOUT must be a whole number from 1 to 100."],
   [{ LOG_LEVEL: "loud" }, "LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent."],
   [{ POOL_SIZE: "1" }, "POOL_SIZE must be a whole number from 2 to 500."],
 ];
 
 test.each(refused)("%j is refused", (env, sentence) => {
   expect(problems(env)).toEqual([sentence]);
+});
+
+test("a local endpoint for drafts needs no key", () => {
+  const { ai } = loadConfig({ AI_PROVIDER: "OpenAI", AI_MODEL: "m", AI_BASE_URL: "http://localhost:1/v1" });
+  expect(ai).toMatchObject({ provider: "openai", apiKey: undefined, timeoutMs: 30_000 });
+  expect(loadConfig({}).ai).toBeUndefined();
 });
 
 test.each(["true", "10.0.0.0/33", "example.com", "10.0.0.0/", "1.2.3.4,,"])(

@@ -4,9 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
+import { makePool } from "../../src/database/pool.ts";
+import { authenticatorUrl } from "../../src/database/roles.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
+import { jwtKeys } from "../harness/api.ts";
+import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -38,8 +43,10 @@ export async function runJobs(
   connectionString: string,
   mail: MailProvider,
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
+  payments: PaymentProcessor = noProcessor,
 ): Promise<string[]> {
   const log: string[] = [];
+  const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   await runOnce({
     noHandleSignals: true,
     preset: {
@@ -48,8 +55,12 @@ export async function runJobs(
         taskContext({
           mail,
           fileStore,
+          payments,
+          incomingFolder: tmpdir(),
+          viewers,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
+          unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
         }),
       ],
       worker: {
@@ -60,6 +71,6 @@ export async function runJobs(
         }),
       },
     },
-  });
+  }).finally(() => viewers.end());
   return log;
 }

@@ -37,7 +37,11 @@ export function compose(message: MailMessage, from: string): SendMailOptions {
     // Keeps vacation notices and other robots from answering.
     headers: {
       "Auto-Submitted": "auto-generated",
-      ...(unsubscribe ? { "List-Unsubscribe": `<${oneLine(unsubscribe, 500)}>` } : {}),
+      // RFC 8058: the reader's mail program posts to the address, without asking anything.
+      ...(unsubscribe && {
+        "List-Unsubscribe": `<${oneLine(unsubscribe, 500)}>`,
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+      }),
     },
     disableFileAccess: true,
     disableUrlAccess: true,

@@ -5,6 +5,8 @@ export type Block =
   | string
   /** What a user wrote, line breaks kept, set apart from what the service says. */
   | { quote: string }
+  /** What an organization has written, line breaks kept. */
+  | { text: string }
   | { code: string }
   | { link: string; label: string }
   | { facts: [label: string, value: string | null | undefined][] };
@@ -31,7 +33,7 @@ export function render({ subject, blocks, footer }: Letter): Rendered {
       '<!doctype html><html lang="en"><head><meta charset="utf-8"></head>',
       '<body style="font:16px/1.5 sans-serif;color:#222;max-width:36em;margin:2em auto;padding:0 1em">',
       ...blocks.map(htmlOf),
-      `<p style="color:#666;font-size:13px;border-top:1px solid #ddd;padding-top:1em">${escape(footer)}</p>`,
+      `<p style="color:#666;font-size:13px;border-top:1px solid #ddd;padding-top:1em">${escapeHtml(footer)}</p>`,
       "</body></html>",
     ].join("\n"),
   };
@@ -44,6 +46,10 @@ function textOf(block: Block): string {
     return lines(block.quote)
       .map((line) => `> ${oneLine(line, 20_000)}`)
       .join("\n");
+  if ("text" in block)
+    return lines(block.text)
+      .map((line) => oneLine(line, 20_000))
+      .join("\n");
   if ("code" in block) return `    ${block.code}`;
   if ("link" in block) return `${block.label}:\n${block.link}`;
   return given(block.facts)
@@ -52,17 +58,18 @@ function textOf(block: Block): string {
 }
 
 function htmlOf(block: Block): string {
-  if (typeof block === "string") return `<p>${escape(oneLine(block, 2000))}</p>`;
+  if (typeof block === "string") return `<p>${escapeHtml(oneLine(block, 2000))}</p>`;
   if ("quote" in block)
-    return `<blockquote style="margin:0;padding-left:1em;border-left:3px solid #ccc">${lines(block.quote).map(escape).join("<br>")}</blockquote>`;
+    return `<blockquote style="margin:0;padding-left:1em;border-left:3px solid #ccc">${lines(block.quote).map(escapeHtml).join("<br>")}</blockquote>`;
+  if ("text" in block) return `<p>${lines(block.text).map(escapeHtml).join("<br>")}</p>`;
   if ("code" in block)
-    return `<p style="font:700 24px monospace;letter-spacing:2px">${escape(block.code)}</p>`;
+    return `<p style="font:700 24px monospace;letter-spacing:2px">${escapeHtml(block.code)}</p>`;
   if ("link" in block) {
     const href = /^https?:\/\//.test(block.link) ? block.link : "";
-    return `<p><a href="${escape(href)}">${escape(block.label)}</a></p>`;
+    return `<p><a href="${escapeHtml(href)}">${escapeHtml(block.label)}</a></p>`;
   }
   return `<p>${given(block.facts)
-    .map(([label, value]) => `${escape(label)}: ${escape(oneLine(value, 300))}`)
+    .map(([label, value]) => `${escapeHtml(label)}: ${escapeHtml(oneLine(value, 300))}`)
     .join("<br>")}</p>`;
 }
 
@@ -78,4 +85,6 @@ const entities: Record<string, string> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);
+/** Text as it stands in HTML, attributes included. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => entities[character]!);

@@ -8,7 +8,7 @@ export interface MailMessage {
   subject: string;
   text: string;
   html: string;
-  /** Where one stops mails of this kind: an address that starts with https: or mailto:. */
+  /** Where a POST stops mails of this kind: an address that starts with https:. */
   unsubscribe?: string;
 }
 

@@ -1,4 +1,4 @@
-import { render, type Rendered } from "./letter.ts";
+import { render, type Block, type Rendered } from "./letter.ts";
 
 /** All texts that the service sends, one function each. */
 
@@ -21,52 +21,56 @@ export function oneTimeCode(values: { code: string; expiresAt: Date }): Rendered
   });
 }
 
-/** The invitation to join an organization. */
-export function organizationInvite(values: {
+interface Invitation {
   organization: string;
   invitedBy: string | null;
-  role: string;
   message: string | null;
   token: string;
   link: string;
   expiresAt: Date;
-}): Rendered {
-  const { organization, invitedBy, role, message, token, link, expiresAt } = values;
+}
+
+/** What every invitation says: what is offered, and how it is accepted in a browser and by a program. */
+const invitation = (
+  { message, token, link, expiresAt }: Invitation,
+  offer: string,
+  label: string,
+  operation: string,
+): Block[] => [
+  offer,
+  ...(message ? [{ quote: message }] : []),
+  { link, label },
+  `Sign in with the account of this e-mail address, or create one first. A program accepts with ${operation} and this token:`,
+  { code: token },
+  `The invitation works once, until ${when(expiresAt)}.`,
+];
+
+/** The invitation to join an organization. */
+export function organizationInvite(values: Invitation & { role: string }): Rendered {
+  const { organization, invitedBy, role } = values;
   return render({
     subject: `Invitation to join ${organization}`,
-    blocks: [
+    blocks: invitation(
+      values,
       `${invitedBy ?? organization} invites you to join ${organization} as ${roles[role] ?? "a member"}.`,
-      ...(message ? [{ quote: message }] : []),
-      { link, label: "Accept the invitation" },
-      "Sign in with the account of this e-mail address, or create one first. A program accepts with acceptOrganizationInvite and this token:",
-      { code: token },
-      `The invitation works once, until ${when(expiresAt)}.`,
-    ],
+      "Accept the invitation",
+      "acceptOrganizationInvite",
+    ),
     footer: `You get this mail because somebody at ${organization} entered this e-mail address. If you do not know them, ignore it.`,
   });
 }
 
 /** The invitation of a buyer to follow their purchase. */
-export function buyerInvite(values: {
-  project: string;
-  organization: string;
-  invitedBy: string | null;
-  message: string | null;
-  token: string;
-  link: string;
-  expiresAt: Date;
-}): Rendered {
-  const { project, organization, invitedBy, message, token, link, expiresAt } = values;
+export function buyerInvite(values: Invitation & { project: string }): Rendered {
+  const { organization, invitedBy, project } = values;
   return render({
     subject: `Your home in ${project}`,
-    blocks: [
+    blocks: invitation(
+      values,
       `${invitedBy ?? organization} invites you to follow the purchase of your home in ${project} online.`,
-      ...(message ? [{ quote: message }] : []),
-      { link, label: "See your purchase" },
-      "Sign in with the account of this e-mail address, or create one first. A program accepts with acceptBuyerInvite and this token:",
-      { code: token },
-      `The invitation works once, until ${when(expiresAt)}.`,
-    ],
+      "See your purchase",
+      "acceptBuyerInvite",
+    ),
     footer: `You get this mail because ${organization} entered this e-mail address with a purchase. If you do not know them, ignore it.`,
   });
 }
@@ -116,22 +120,48 @@ export function serviceContacted(values: VisitorMessage): Rendered {
   });
 }
 
-/** A visitor's message to the sales office of a project. */
-export function projectContacted(
-  values: VisitorMessage & { project: string; organization: string; leadCreated: boolean },
-): Rendered {
-  const { name, project, organization, leadCreated } = values;
+/** What happened, to a member who wants to know: one thing, or several of a kind. */
+export function notification(values: {
+  organization: string;
+  /** Goes on from "mails about" and from "3". */
+  kindName: string;
+  heading: string;
+  isDigest: boolean;
+  items: readonly { line: string; details: string; quote: string; link: string }[];
+  /** How many there are; those beyond the items are only counted. */
+  count: number;
+  unsubscribe: string;
+}): Rendered {
+  const { organization, kindName, heading, isDigest, items, count, unsubscribe } = values;
+  const [first] = items;
+  const several = isDigest
+    ? `Your tasks at ${organization} for today: ${count}`
+    : `${count} ${heading} at ${organization}`;
+  const more = count - items.length;
   return render({
-    subject: leadCreated ? `New lead for ${project}: ${name}` : `${name} wrote to ${project} again`,
+    subject: count === 1 && !isDigest && first ? first.line : several,
     blocks: [
-      leadCreated
-        ? `A visitor wrote to the sales office of ${project} and is a new lead:`
-        : `Somebody who is a lead already wrote to the sales office of ${project}:`,
-      ...said(values),
-      visitor(values),
-      "Reply to this mail to answer.",
+      ...items.flatMap(({ line, details, quote, link }) => [
+        { link, label: line },
+        ...(details ? [details] : []),
+        ...(quote ? [{ quote: count === 1 ? quote : shortened(quote) }] : []),
+      ]),
+      ...(more > 0 ? [`And ${more} more.`] : []),
+      { link: unsubscribe, label: `No more mails about ${kindName} from ${organization}` },
     ],
-    footer: `You get this mail because notifications of contact messages or new leads are on for you in ${organization}. Switch them off with updateOrganizationNotifications.`,
+    footer: `You get this mail because mails about ${kindName} are on for you at ${organization}.`,
+  });
+}
+
+const shortened = (text: string, length = 300) => (text.length > length ? `${text.slice(0, length)}…` : text);
+
+/** A draft that a person of the sales team has read and sends. */
+export function acceptedDraft(values: { subject: string; body: string; organization: string }): Rendered {
+  const { subject, body, organization } = values;
+  return render({
+    subject,
+    blocks: body.split(/\n{2,}/).map((text) => ({ text })),
+    footer: `You get this mail because you are in touch with ${organization}. To hear no more, answer it and say so.`,
   });
 }
 
@@ -148,4 +178,24 @@ export function webhookDisabled(values: { organization: string; url: string; rea
     ],
     footer: `You get this mail because you own ${organization}.`,
   });
+}
+
+/** What an organization has a workflow write: its own words, to a person or to its team. */
+export function composedMail(values: {
+  subject: string;
+  body: string;
+  html: string | null;
+  organization: string;
+  workflow: string;
+  toTeam: boolean;
+}): Rendered {
+  const { subject, body, html, organization, workflow, toTeam } = values;
+  const rendered = render({
+    subject,
+    blocks: body.split(/\n{2,}/).map((text) => ({ text })),
+    footer: toTeam
+      ? `You get this mail because the workflow "${workflow}" of ${organization} tells its team.`
+      : `You get this mail because ${organization} knows you. To hear no more of this, answer it and say so.`,
+  });
+  return html === null ? rendered : { ...rendered, html };
 }

@@ -1,0 +1,95 @@
+/**
+ * Refunds in parallel, through the API over HTTPS, at the sandbox processor over HTTP: a hundred at once of one charge, and a hundred of a
+ * hundred charges; each goes through two transactions and the calls of the processor between them.
+ *
+ * Claim: together they are never above the charge, and those of one charge take no more than twice as long as those of many.
+ * Run: npm run bench -- refunds
+ */
+import { performance } from "node:perf_hooks";
+import { representative, startPayments, type Payments } from "../test/harness/payments.ts";
+import { createIn } from "../test/harness/records.ts";
+import { percentile, withDatabase } from "./data/cluster.ts";
+
+const refunds = 100;
+const rounds = 3;
+const mutation = `mutation ($input: RefundProcessorChargeInput!) { refundProcessorCharge(input: $input) { amountRefunded } }`;
+
+/** Charges of 50.00 that were paid. */
+async function charges(world: Payments, cardId: string, amount: number): Promise<string[]> {
+  const create = createIn(world.owen);
+  const ids: string[] = [];
+  // The limit of payments per person is a tenth of a minute's work here.
+  await world.owner.query("delete from app_private.rate_limits");
+  for (let n = 0; n < amount; n += 1) {
+    const depositId = await create("createDeposit", {
+      buyerId: world.purchase,
+      title: "Deposit",
+      amount: "50.00",
+    });
+    const { createPaymentIntent } = await world.bea.get(
+      `mutation ($input: CreatePaymentIntentInput!) { createPaymentIntent(input: $input) { charge { id } } }`,
+      { input: { depositId, amount: "50.00", cardId } },
+    );
+    ids.push(createPaymentIntent.charge.id);
+  }
+  return ids;
+}
+
+/** A hundred at once: how long all took, and each. */
+async function refundAll(world: Payments, ids: string[]) {
+  await world.owner.query("delete from app_private.rate_limits");
+  const took: number[] = [];
+  const start = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: refunds }, async (_, n) => {
+      const begun = performance.now();
+      const answer = await world.owen.ask(mutation, {
+        input: { chargeId: ids[n % ids.length], amount: "1.00" },
+      });
+      took.push(performance.now() - begun);
+      return answer;
+    }),
+  );
+  return {
+    seconds: (performance.now() - start) / 1000,
+    took,
+    refunded: answers.filter(({ errors }) => !errors).length,
+    refused: answers.filter(
+      ({ errors }) =>
+        errors?.[0]?.extensions.code === "BAD_USER_INPUT" || errors?.[0]?.extensions.code === "CONFLICT",
+    ).length,
+  };
+}
+
+export default (): Promise<void> =>
+  withDatabase(async (database) => {
+    const world = await startPayments(database);
+    try {
+      await world.owen.get(
+        `mutation ($input: CreateOrganizationPaymentsRepresentativeInput!) { createOrganizationPaymentsRepresentative(input: $input) { id } }`,
+        { input: { organizationId: world.harbour.id, ...representative } },
+      );
+      const { createProcessorCard: card } = await world.bea.get(
+        `mutation { createProcessorCard(input: { token: "tok_visa" }) { id } }`,
+      );
+      // Each round anew and in turns, so that what else the machine does meets both.
+      for (let round = 0; round < rounds; round += 1)
+        for (const [title, amount] of [
+          ["one charge of 50.00", 1],
+          ["100 charges", refunds],
+        ] as const) {
+          const ids = await charges(world, card.id, amount);
+          const { seconds, took, refunded, refused } = await refundAll(world, ids);
+          const { rows } = await world.owner.query(
+            `select bool_or(amount_refunded + amount_refunding > amount) as above, sum(amount_refunded)::text as sum from app_public.processor_charges where id = any ($1)`,
+            [ids],
+          );
+          console.log(
+            `${refunds} refunds of 1.00 of ${title.padEnd(20)} ${(refunds / seconds).toFixed(0).padStart(5)} /s, median ${percentile(took, 0.5).toFixed(0)} ms; ` +
+              `${refunded} made, ${refused} refused, ${rows[0].sum} given back${rows[0].above ? " — ABOVE THE CHARGE" : ""}`,
+          );
+        }
+    } finally {
+      await world.stop();
+    }
+  });

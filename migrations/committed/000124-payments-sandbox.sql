@@ -1,0 +1,31 @@
+--! Previous: sha1:d82c11e7fe4869ed4fda5a3ccc7eb806b2285802
+--! Hash: sha1:71a5963d0cfe85057cb3a49255200f7b56c4a219
+--! Message: payments-sandbox
+
+-- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of
+-- the real one shows them, what it answered under which idempotency key, and the events that it still has to deliver. Nothing else
+-- of the database reads these tables.
+
+create table app_private.sandbox_objects (
+  id text primary key,
+  kind text not null,
+  data jsonb not null,
+  position bigint generated always as identity
+);
+create index sandbox_objects_kind on app_private.sandbox_objects (kind, position);
+create index sandbox_objects_of_payment on app_private.sandbox_objects ((data ->> 'payment_intent'), kind) where data ? 'payment_intent';
+create index sandbox_objects_of_charge on app_private.sandbox_objects ((data ->> 'charge'), kind) where data ? 'charge';
+create index sandbox_objects_due on app_private.sandbox_objects (((data ->> 'due')::numeric)) where data ? 'due';
+alter table app_private.sandbox_objects enable row level security;
+comment on table app_private.sandbox_objects is 'The objects of the sandbox processor.';
+
+create table app_private.sandbox_requests (
+  key text primary key,
+  fingerprint text not null,
+  status int not null,
+  body jsonb not null,
+  inserted_at timestamptz not null default now()
+);
+create index sandbox_requests_inserted_at on app_private.sandbox_requests (inserted_at);
+alter table app_private.sandbox_requests enable row level security;
+comment on table app_private.sandbox_requests is 'What the sandbox processor answered under idempotency keys.';

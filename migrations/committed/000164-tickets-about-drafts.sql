@@ -1,0 +1,22 @@
+--! Previous: sha1:228d64307d0daac358e9c47de16a2644c4f75705
+--! Hash: sha1:c3a7c1e5ef345259541229d95ca668af8414f82d
+--! Message: tickets-about-drafts
+
+-- A ticket may be about a draft: whoever resolves it may send the draft.
+
+alter table app_public.escalation_tickets add constraint escalation_tickets_generation_id_fkey
+  foreign key (generation_id) references app_public.service_intelligence_generations on delete set null;
+comment on constraint escalation_tickets_generation_id_fkey on app_public.escalation_tickets is
+  E'@fieldName generation\n@backwardBehavior -*\n\nThe draft that it is about.';
+
+create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if ticket.generation_id is null then
+    perform app_hidden.fail('CONFLICT', 'This ticket is about no draft.');
+  end if;
+  perform app_private.send_generation(ticket.generation_id, ticket.resolved_by_id);
+  return true;
+end $$;
+comment on function app_private.send_draft_by_ticket(app_public.escalation_tickets) is 'Sends the draft of a ticket to its lead.';
+insert into app_hidden.ticket_actions (action, permission, perform) values ('SEND_DRAFT', 'lead.write', 'app_private.send_draft_by_ticket');

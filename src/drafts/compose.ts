@@ -1,0 +1,71 @@
+/** From a request to what becomes of it: the provider writes, the check decides. */
+import { DraftFailed, type DraftProvider, type DraftRequest } from "../providers/drafts/index.ts";
+import { checkDraft } from "./check.ts";
+
+/** What app_hidden.begin_lead_email and app_private.begin_lead_email_for return. */
+export interface BegunDraft extends DraftRequest {
+  id: string;
+  status: string;
+  doNotContact: boolean;
+  warnings: string[];
+}
+
+/** What app_private.settle_generation takes. */
+export interface Outcome {
+  status: "COMPLETED" | "BLOCKED" | "FAILED";
+  subject?: string;
+  body?: string;
+  language?: string;
+  facts?: { statement: string; subject_type: string; subject_id: string; field: string }[];
+  warnings: string[];
+  model?: string;
+  error?: string;
+}
+
+const mostWarnings = 20;
+
+/**
+ * Has a draft written and checks it. No connection of the database is held meanwhile.
+ * @throws DraftFailed
+ */
+export async function composeDraft(provider: DraftProvider, begun: BegunDraft): Promise<Outcome> {
+  if (begun.doNotContact)
+    return { status: "BLOCKED", warnings: ["The lead has asked not to be contacted.", ...begun.warnings] };
+  const written = await provider.write(begun);
+  const { violations, used } = checkDraft(written, begun.facts, begun.quotes);
+  const known = new Set(begun.facts.map(({ key }) => key));
+  for (const key of written.factKeys)
+    if (known.has(key)) used.add(key);
+    else violations.push("The draft names a fact that there is not.");
+  const { model, language } = written;
+  const warnings = [...new Set([...violations, ...begun.warnings, ...written.warnings])].slice(
+    0,
+    mostWarnings,
+  );
+  if (violations.length > 0) return { status: "BLOCKED", warnings, model, language };
+  return {
+    status: "COMPLETED",
+    subject: written.subject,
+    body: written.body,
+    facts: begun.facts
+      .filter(({ key }) => used.has(key))
+      .map(({ statement, subjectType, subjectId, field }) => ({
+        statement,
+        subject_type: subjectType,
+        subject_id: subjectId,
+        field,
+      })),
+    warnings,
+    model,
+    language,
+  };
+}
+
+/** What the row says of a failure. */
+export function failedOutcome(error: unknown): Outcome {
+  return {
+    status: "FAILED",
+    error: error instanceof DraftFailed ? error.message : "The service failed while the draft was written.",
+    warnings: [],
+  };
+}

@@ -1,0 +1,67 @@
+/** A draft that the service itself asks for, such as a step of a workflow. */
+import type { DraftProvider } from "../providers/drafts/index.ts";
+import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
+
+/** A pool or connection of the owner or of plat_worker, with no transaction open. */
+export interface Queries {
+  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+}
+
+export interface DraftOrder {
+  leadId: string;
+  purpose?: string | null;
+  tone?: string | null;
+  language?: string | null;
+  instructions?: string | null;
+  /** Who answers for it, such as the creator of the workflow. */
+  requestedBy?: string | null;
+  /** What it is asked for, such as an execution and its step: the same gets the same draft, also after a crash. */
+  request?: string | null;
+}
+
+/**
+ * Writes a draft for a lead and keeps it as a generation. Nothing is sent.
+ * @returns the settled row: COMPLETED, or BLOCKED with warnings
+ * @throws DraftFailed, once the row is FAILED; coded errors of the database, such as RATE_LIMITED and NOT_FOUND
+ */
+export async function draftLeadEmail(
+  database: Queries,
+  provider: DraftProvider,
+  { leadId, purpose, tone, language, instructions, requestedBy, request }: DraftOrder,
+): Promise<{ id: string; status: string; subject: string | null; body: string | null; warnings: string[] }> {
+  const { rows } = await database.query(
+    "select app_private.begin_lead_email_for($1, $2, $3, $4, $5, $6, $7) as begun",
+    [
+      leadId,
+      purpose ?? null,
+      tone ?? null,
+      language ?? null,
+      instructions ?? null,
+      requestedBy ?? null,
+      request ?? null,
+    ],
+  );
+  const begun = rows[0].begun as BegunDraft;
+  const settle = async (outcome: Outcome) => {
+    const settled = await database.query(
+      "select id, status, subject, body, warnings from app_private.settle_generation($1, $2)",
+      [begun.id, JSON.stringify(outcome)],
+    );
+    return settled.rows[0];
+  };
+  if (begun.status !== "PENDING") {
+    const known = await database.query(
+      "select id, status, subject, body, warnings from app_public.service_intelligence_generations where id = $1",
+      [begun.id],
+    );
+    return known.rows[0];
+  }
+  let outcome: Outcome;
+  try {
+    outcome = await composeDraft(provider, begun);
+  } catch (error) {
+    await settle(failedOutcome(error));
+    throw error;
+  }
+  return settle(outcome);
+}

@@ -1,0 +1,78 @@
+/** What a file of each format is, and how it is written; what a format needs is loaded when the first one is written. */
+import { buffer } from "node:stream/consumers";
+import { Readable } from "node:stream";
+import type { FileStore } from "../providers/files/index.ts";
+import type { Pictures } from "./pages.ts";
+import type { ExportRow, ExportSource } from "./source.ts";
+
+/** What no file can hold, in words for whoever asked for it. */
+export class ExportRefused extends Error {}
+
+export interface Format {
+  /** Media type. */
+  type: string;
+  /** More rows than these do not fit. */
+  mostRows(subject: string): number;
+  /** Columns that fit where nobody chose. */
+  pageColumns(subject: string): number | null;
+  write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Promise<Readable>;
+}
+
+const unlimited = { mostRows: () => Infinity, pageColumns: () => null };
+
+export const formats: Readonly<Record<string, Format>> = {
+  CSV: {
+    ...unlimited,
+    type: "text/csv",
+    // The byte order mark is what tells spreadsheet programs that it is UTF-8.
+    write: async ({ header, batches }) => lines(batches, `\ufeff${header}\r\n`),
+  },
+  JSONL: {
+    ...unlimited,
+    type: "application/x-ndjson",
+    write: async ({ batches }) => lines(batches),
+  },
+  XLSX: {
+    ...unlimited,
+    type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    // The rows of a sheet, less the one with the names.
+    mostRows: () => 1_048_575,
+    write: async ({ columns, batches }) => (await import("./workbook.ts")).workbook(columns, batches),
+  },
+  PDF: {
+    type: "application/pdf",
+    mostRows: (subject) => (subject === "FLOOR_PLANS" ? 500 : 5000),
+    pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
+    write: async (source, { subject, filename: title, store }) => {
+      const { floorPlanPages, tablePages } = await import("./pages.ts");
+      return subject === "FLOOR_PLANS"
+        ? floorPlanPages(source, await picturesFrom(store), { title })
+        : tablePages(source, { title });
+    },
+  },
+};
+
+/** The lines that the database has written. */
+function lines(batches: AsyncIterable<ExportRow[]>, first?: string): Readable {
+  async function* texts(): AsyncGenerator<string> {
+    if (first !== undefined) yield first;
+    for await (const rows of batches) yield rows.join("");
+  }
+  return Readable.from(texts(), { objectMode: false });
+}
+
+/** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */
+async function picturesFrom(store: FileStore): Promise<Pictures> {
+  const { default: sharp } = await import("sharp");
+  return async (key) => {
+    const content = await store.get(key);
+    if (!content) return undefined;
+    return await sharp(await buffer(content), { limitInputPixels: 100_000_000 })
+      .rotate()
+      .resize(1600, 1600, { fit: "inside", withoutEnlargement: true })
+      .flatten({ background: "white" })
+      .jpeg({ quality: 82 })
+      .toBuffer()
+      .catch(() => undefined);
+  };
+}

@@ -1,0 +1,101 @@
+/** The rows of an export, read as whoever asked for it: with their role, their rights, and what their token allowed. */
+import type { Pool, PoolClient } from "pg";
+import type { Claims } from "../auth/claims.ts";
+import { pgSettings } from "../auth/claims.ts";
+
+export interface ExportColumn {
+  name: string;
+  /** One of ID, TEXT, ENUM, INTEGER, DECIMAL, MONEY, BOOLEAN, DATE, DATETIME, LIST, JSON. */
+  type: string;
+}
+
+/** The id of the record, then its cells as text; for CSV and JSONL the whole line. */
+export type ExportRow = [id: string, ...cells: (string | null)[]];
+
+export interface ExportSource {
+  columns: ExportColumn[];
+  /** The first line of CSV. */
+  header: string;
+  /** How many rows there are. */
+  total: number;
+  /** What decides which rows and columns there are, and how far it reached. */
+  permissions: string[];
+  rights: string[];
+  /** To be read once. */
+  batches: AsyncIterable<ExportRow[]>;
+  /** Keys of the first pictures of floor plans, by the plan's id. */
+  pictures(floorPlanIds: string[]): Promise<Map<string, string[]>>;
+  /** Ends the transaction; may be called again. */
+  close(): Promise<void>;
+}
+
+/** Rows at a time: little memory, and little time in which nothing else gets its turn. */
+const batchSize = 250;
+const picturesOfAPlan = 3;
+
+type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights">;
+
+/**
+ * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that
+ * anybody waits for, and it lasts as long as the rows are written to a local file, not as long as they are brought to a store.
+ * @param viewers connections of plat_authenticator
+ * @param pageColumns only so many columns, for paper
+ */
+export async function openExportSource(
+  viewers: Pool,
+  { id, claims, pageColumns }: { id: string; claims: Claims; pageColumns: number | null },
+): Promise<ExportSource> {
+  const client = await viewers.connect();
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    try {
+      await client.query("rollback");
+      client.release();
+    } catch (error) {
+      client.release(error as Error);
+    }
+  };
+  try {
+    await client.query("begin isolation level repeatable read read only");
+    const settings = Object.entries(pgSettings(claims, { requestId: `export ${id}`, channel: "SYSTEM" }));
+    for (const [name, value] of settings)
+      await client.query("select set_config($1, $2, true)", [name, value]);
+    const { rows } = await client.query<{ opened: Opened }>(
+      "select app_hidden.open_export($1, $2) as opened",
+      [id, pageColumns],
+    );
+    return {
+      ...rows[0]!.opened,
+      batches: batchesOf(client),
+      pictures: picturesOf(client),
+      close: () => (closed ??= close()),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function* batchesOf(client: PoolClient): AsyncGenerator<ExportRow[]> {
+  for (;;) {
+    const { rows } = await client.query<ExportRow>({
+      text: `fetch forward ${batchSize} from export_rows`,
+      rowMode: "array",
+    });
+    if (rows.length > 0) yield rows;
+    if (rows.length < batchSize) return;
+  }
+}
+
+const picturesOf =
+  (client: PoolClient): ExportSource["pictures"] =>
+  async (ids) => {
+    const { rows } = await client.query<{ floor_plan_id: string; checksum: string }>(
+      "select * from app_hidden.floor_plan_pictures($1, $2)",
+      [ids, picturesOfAPlan],
+    );
+    const found = new Map<string, string[]>();
+    for (const { floor_plan_id, checksum } of rows)
+      found.set(floor_plan_id, [...(found.get(floor_plan_id) ?? []), checksum]);
+    return found;
+  };

@@ -1,0 +1,57 @@
+/**
+ * Reads the stream of events for notifications. Looking costs one statement, and mails wait for a minute anyway, so it looks
+ * now and then rather than being called at each commit. Any number of processes may; the database lets one at a time.
+ */
+import { Pool } from "pg";
+import type { Logger } from "../log.ts";
+
+export interface NotificationReader {
+  /** Looks no more, waits for the look on its way. */
+  stop(): Promise<void>;
+}
+
+/** Events of an organization in one transaction. */
+const batch = 1000;
+const lookEveryMs = 2000;
+
+/** @param connectionString the owner's */
+export function startNotificationReader({
+  connectionString,
+  log,
+}: {
+  connectionString: string;
+  log: Logger;
+}): NotificationReader {
+  const pool = new Pool({ connectionString, max: 1, application_name: "plat-notifications" });
+  pool.on("error", (error) =>
+    log.warn({ err: error }, "The database connection of the notifications broke."),
+  );
+  let stopping = false;
+  let timer: NodeJS.Timeout | undefined;
+  let looking = Promise.resolve();
+
+  const look = async () => {
+    try {
+      for (;;) {
+        const { rows } = await pool.query<{ more: boolean }>(
+          "select app_private.fan_out_notifications($1) as more",
+          [batch],
+        );
+        if (!rows[0]!.more || stopping) break;
+      }
+    } catch (error) {
+      if (!stopping)
+        log.warn({ err: error }, "The notifications could not be looked after; they are in a moment.");
+    }
+    if (!stopping) timer = setTimeout(() => (looking = look()), lookEveryMs);
+  };
+  looking = look();
+  return {
+    async stop() {
+      stopping = true;
+      clearTimeout(timer);
+      await looking;
+      await pool.end();
+    },
+  };
+}

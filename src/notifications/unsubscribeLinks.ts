@@ -1,0 +1,43 @@
+/** The links that stop one kind of mails for one member: good for that alone, without signing in, as long as its key lives. */
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+
+/** A membership and a kind of notifications (a column of app_public.notification_settings). */
+export interface Choice {
+  memberId: string;
+  kind: string;
+}
+
+export interface UnsubscribeLinks {
+  sign(choice: Choice): string;
+  /** @returns undefined for a token that is forged or incomplete */
+  open(token: string): Choice | undefined;
+}
+
+/**
+ * @param keys those of login tokens, from which keys of their own are derived: the first signs, all verify
+ * @param baseUrl where the service is reached, without a trailing slash
+ */
+export function createUnsubscribeLinks(
+  keys: readonly { secret: string }[],
+  baseUrl: string,
+): UnsubscribeLinks {
+  const derived = keys.map(({ secret }) =>
+    Buffer.from(hkdfSync("sha256", secret, "", "plat unsubscribe links", 32)),
+  );
+  const signatureBy = (key: Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
+  return {
+    sign({ memberId, kind }) {
+      const text = `${kind}.${memberId}`;
+      return `${baseUrl}/unsubscribe/${text}.${signatureBy(derived[0]!, text).toString("base64url")}`;
+    },
+    open(token) {
+      const match = /^(([a-z_]{1,40})\.([0-9a-f-]{36}))\.([\w-]{43})$/.exec(token);
+      if (!match) return undefined;
+      const [, text = "", kind = "", memberId = "", signature = ""] = match;
+      const given = Buffer.from(signature, "base64url");
+      return derived.some((key) => timingSafeEqual(given, signatureBy(key, text)))
+        ? { memberId, kind }
+        : undefined;
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { CodedError } from "../errors.ts";
+
+/** Twelve to nineteen digits, however they are grouped. */
+const digits = /\d(?:[ .-]?\d){11,18}/g;
+
+function isLuhn(number: string): boolean {
+  let sum = 0;
+  for (const [index, digit] of [...number].reverse().entries()) {
+    const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
+    sum += value > 9 ? value - 9 : value;
+  }
+  return sum % 10 === 0;
+}
+
+/** Whether there is a number in the text that may be that of a card. */
+export function hasCardNumber(text: string): boolean {
+  return (text.match(digits) ?? []).some((found) => isLuhn(found.replace(/\D/g, "")));
+}
+
+/**
+ * Refuses what looks like the number of a card, wherever it was written, before anything is done with it.
+ * @throws CodedError which does not repeat it
+ */
+export function refuseCardNumbers(input: Record<string, unknown>): void {
+  for (const [field, value] of Object.entries(input))
+    if (typeof value === "string" && !field.endsWith("Id") && hasCardNumber(value))
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "This looks like the number of a card, which must not be sent here. Give the token that the payment processor's client library makes of it.",
+        { field },
+      );
+}

@@ -1,0 +1,43 @@
+import OpenAI from "openai";
+import { boundedFetch, inTime, type RemoteOptions } from "./call.ts";
+import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
+import { DraftFailed, type DraftProvider } from "./provider.ts";
+
+/** An endpoint that speaks the chat completions of OpenAI. */
+export function createOpenAi({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {
+  const client = new OpenAI({
+    apiKey: apiKey ?? "none",
+    baseURL: baseUrl ?? "",
+    // Nothing of the environment beside the settings of the service.
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    fetch: boundedFetch,
+    logLevel: "off",
+  });
+  return {
+    name: "OPENAI",
+    write: (request) =>
+      inTime(timeoutMs, async (signal) => {
+        const completion = await client.chat.completions.create(
+          {
+            model,
+            max_completion_tokens: maxTokens,
+            store: false,
+            response_format: { type: "json_schema", json_schema: { name: "draft", strict: true, schema } },
+            messages: [
+              { role: "system", content: system },
+              { role: "user", content: message(request) },
+            ],
+          },
+          { signal },
+        );
+        const choice = completion.choices?.[0];
+        if (choice?.finish_reason === "length")
+          throw new DraftFailed("The drafting service did not finish its answer.", true);
+        if (choice?.message?.refusal || choice?.finish_reason === "content_filter")
+          throw new DraftFailed("The drafting service declines to write this.", false);
+        return readAnswer(choice?.message?.content, request.language, completion.model || model);
+      }),
+  };
+}

@@ -1,0 +1,149 @@
+/** Accounts of organizations and their people. What is complete is verified at once; the address `address_no_match` is not found. */
+import { invalid, missing } from "./errors.ts";
+import type { Store, Thing } from "./store.ts";
+
+const nothingDue = {
+  currently_due: [] as string[],
+  past_due: [] as string[],
+  eventually_due: [] as string[],
+  pending_verification: [] as string[],
+  errors: [] as unknown[],
+  disabled_reason: null as string | null,
+};
+
+async function get(store: Store, id: string): Promise<Thing> {
+  const account = await store.find(id);
+  if (account?.object !== "account") throw missing("account", id, "account");
+  return account;
+}
+
+export async function createAccount(store: Store, params: any): Promise<Thing> {
+  if (!["custom", "express", "standard"].includes(params.type)) throw invalid("Invalid type.", "type");
+  const { type, country = "US", email = null, company = {}, business_profile = {}, metadata = {} } = params;
+  const account = store.make("account", "acct", {
+    type,
+    country,
+    email,
+    business_type: params.business_type ?? null,
+    company,
+    business_profile,
+    metadata,
+    details_submitted: false,
+  });
+  await store.put(account);
+  return judged(store, account);
+}
+
+export async function retrieveAccount(store: Store, id: string): Promise<Thing> {
+  return get(store, id);
+}
+
+/** An account takes payments when its representative is verified, and everybody else told of. */
+async function judged(store: Store, account: Thing): Promise<Thing> {
+  const people = await listPersons(store, account.id);
+  const due = people.flatMap(({ id, requirements }) =>
+    requirements.currently_due.map((field: string) => `${id}.${field}`),
+  );
+  const named = people.some(({ relationship }) => relationship.representative);
+  if (!named) due.unshift("representative.first_name", "representative.last_name");
+  const enabled = due.length === 0;
+  const after = await store.put({
+    ...account,
+    charges_enabled: enabled,
+    payouts_enabled: enabled,
+    details_submitted: named,
+    capabilities: {
+      card_payments: enabled ? "active" : "inactive",
+      transfers: enabled ? "active" : "inactive",
+    },
+    requirements: {
+      ...nothingDue,
+      currently_due: due,
+      disabled_reason: enabled ? null : "requirements.past_due",
+    },
+  });
+  if (account.charges_enabled !== undefined) await store.tell("account.updated", after, account.id);
+  return after;
+}
+
+export async function listPersons(store: Store, account: string): Promise<Thing[]> {
+  return store.list("person", { account });
+}
+
+function looked(person: Thing): Thing {
+  const { dob, address, relationship } = person;
+  const due: string[] = [];
+  if (!dob?.year) due.push("dob.day", "dob.month", "dob.year");
+  for (const member of ["line1", "city", "postal_code"])
+    if (!address?.[member]) due.push(`address.${member}`);
+  if (relationship.representative && !person.email) due.push("email");
+  const unknown = address?.line1 === "address_no_match";
+  if (unknown) due.push("verification.document");
+  return {
+    ...person,
+    requirements: {
+      ...nothingDue,
+      currently_due: due,
+      errors: unknown
+        ? [
+            {
+              code: "verification_failed_address_match",
+              requirement: "verification.document",
+              reason: "The address could not be verified.",
+            },
+          ]
+        : [],
+    },
+    verification: { status: due.length === 0 ? "verified" : "unverified" },
+  };
+}
+
+const flags = (relationship: any = {}) =>
+  Object.fromEntries(
+    Object.entries(relationship).map(([name, value]) => [
+      name,
+      value === "true"
+        ? true
+        : value === "false"
+          ? false
+          : name === "percent_ownership"
+            ? Number(value)
+            : value,
+    ]),
+  );
+
+export async function savePerson(
+  store: Store,
+  accountId: string,
+  id: string | undefined,
+  params: any,
+): Promise<Thing> {
+  const account = await get(store, accountId);
+  const before = id === undefined ? undefined : await store.find(id);
+  if (id !== undefined && (before?.object !== "person" || before.account !== accountId))
+    throw missing("person", id, "person");
+  const relationship = { ...before?.relationship, ...flags(params.relationship) };
+  if (relationship.representative) {
+    const others = await listPersons(store, accountId);
+    if (others.some((other) => other.relationship.representative && other.id !== id))
+      throw invalid("There can only be one representative per account.", "relationship[representative]");
+  }
+  const base = before ?? store.make("person", "person", { account: accountId });
+  const address = { ...before?.address, ...params.address };
+  const person = await store.put(
+    looked({ ...base, ...params, address, relationship, account: accountId } as Thing),
+  );
+  await store.tell(before ? "person.updated" : "person.created", person, accountId);
+  await judged(store, account);
+  return person;
+}
+
+export async function deletePerson(store: Store, accountId: string, id: string): Promise<unknown> {
+  const account = await get(store, accountId);
+  const person = await store.find(id);
+  if (person?.object !== "person" || person.account !== accountId) throw missing("person", id, "person");
+  await store.remove(id);
+  await store.tell("person.deleted", person, accountId);
+  await judged(store, account);
+  return { id, object: "person", deleted: true };
+}

@@ -1,0 +1,137 @@
+/** Tells events to the service, signed like those of the real processor, until they are taken; and lets refunds come to their end. */
+import { request as overHttp } from "node:http";
+import { request as overHttps } from "node:https";
+import type { Pool } from "pg";
+import { Stripe } from "stripe";
+import type { Logger } from "../../../log.ts";
+import { settleRefund, shown } from "./payments.ts";
+import { inTransaction, type Thing } from "./store.ts";
+
+/** Where deliveries go, and what signs them. */
+export interface Endpoint {
+  url: string;
+  secret: string;
+}
+
+const most = 20;
+const leaseSeconds = 30;
+/** Three days, as the real one. */
+const giveUpAfter = 40;
+
+function post(url: string, body: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    // The service itself, at an address of this machine: its certificate was signed by nobody.
+    const outgoing = url.startsWith("https:")
+      ? overHttps(url, { method: "POST", headers, rejectUnauthorized: false, timeout: 10_000, agent: false })
+      : overHttp(url, { method: "POST", headers, timeout: 10_000, agent: false });
+    outgoing.on("response", (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode ?? 0));
+      response.on("error", reject);
+    });
+    outgoing.on("timeout", () => outgoing.destroy(new Error("No answer.")));
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+/** @returns what looks after deliveries when something was written down, and what stops it */
+export function startDeliveries(
+  pool: Pool,
+  first: Endpoint | undefined,
+  log: Pick<Logger, "debug">,
+): { kick(): Promise<void>; deliverTo(endpoint: Endpoint): void; stop(): Promise<void> } {
+  const signer = new Stripe("sk_test_sandbox").webhooks;
+  let endpoint = first;
+  let running: Promise<void> | undefined;
+  let again = false;
+  let stopping = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function deliver(event: Thing, { url, secret }: Endpoint): Promise<void> {
+    const body = JSON.stringify(shown(event));
+    const header = signer.generateTestHeaderString({ payload: body, secret });
+    let taken = false;
+    try {
+      const status = await post(url, body, {
+        "content-type": "application/json; charset=utf-8",
+        "stripe-signature": header,
+      });
+      taken = status >= 200 && status < 300;
+    } catch (error) {
+      log.debug({ err: error }, "The sandbox processor could not deliver an event.");
+    }
+    const tries = Number(event.tries) + 1;
+    await pool.query(
+      `update app_private.sandbox_objects set data = case when $2 then (data - 'due') || '{"pending_webhooks": 0}'
+         else data || jsonb_build_object('tries', $3::int, 'due', extract(epoch from now()) + least(3600, power(2, $3::int))) end where id = $1`,
+      [event.id, taken || tries > giveUpAfter, tries],
+    );
+  }
+
+  async function round(): Promise<number> {
+    if (stopping) return 0;
+    // Leased, so that several processes do not do the same at once, and what one held that died is due again.
+    const { rows } = await pool.query<{ data: Thing }>(
+      `update app_private.sandbox_objects o set data = o.data || jsonb_build_object('due', extract(epoch from now()) + $1::int)
+       from (select id, data from app_private.sandbox_objects
+         where data ? 'due' and (data ->> 'due')::numeric <= extract(epoch from now()) and ($2 or kind <> 'event')
+         order by (data ->> 'due')::numeric, position limit $3 for update skip locked) d
+       where o.id = d.id returning d.data`,
+      [leaseSeconds, endpoint !== undefined, most],
+    );
+    for (const { data } of rows)
+      if (data.object === "refund") await inTransaction(pool, (store) => settleRefund(store, data.id));
+    await Promise.all(
+      rows.filter(({ data }) => data.object === "event").map(({ data }) => deliver(data, endpoint!)),
+    );
+    return rows.length;
+  }
+
+  async function look(): Promise<void> {
+    clearTimeout(timer);
+    do {
+      again = false;
+      while ((await round()) > 0);
+    } while (again);
+    if (stopping) return;
+    const { rows } = await pool.query<{ wait: number | null }>(
+      `select min((data ->> 'due')::numeric) - extract(epoch from now()) as wait from app_private.sandbox_objects
+       where data ? 'due' and ($1 or kind <> 'event')`,
+      [endpoint !== undefined],
+    );
+    const wait = rows[0]!.wait;
+    if (wait !== null)
+      timer = setTimeout(() => void kick(), Math.min(60_000, Math.max(50, Number(wait) * 1000)));
+  }
+
+  function kick(): Promise<void> {
+    if (stopping) return Promise.resolve();
+    if (running) {
+      again = true;
+      return running;
+    }
+    running = look()
+      .catch((error: unknown) =>
+        log.debug({ err: error }, "The sandbox processor could not look after its events."),
+      )
+      .finally(() => {
+        running = undefined;
+        if (again) return kick();
+      });
+    return running;
+  }
+
+  return {
+    kick,
+    deliverTo(next) {
+      endpoint = next;
+      void kick();
+    },
+    async stop() {
+      stopping = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}

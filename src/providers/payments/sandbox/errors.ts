@@ -1,0 +1,17 @@
+/** An error of the API, in its own shape. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+
+  constructor(status: number, type: string, message: string, more: Record<string, unknown> = {}) {
+    super(message);
+    this.status = status;
+    this.body = { type, message, ...more };
+  }
+}
+
+export const invalid = (message: string, param?: string, code?: string) =>
+  new ApiError(400, "invalid_request_error", message, { ...(param && { param }), ...(code && { code }) });
+
+export const missing = (what: string, id: string, param = "id") =>
+  new ApiError(404, "invalid_request_error", `No such ${what}: '${id}'`, { code: "resource_missing", param });

@@ -1,0 +1,63 @@
+/** The `stripe` package, set up for the real processor or for whatever speaks like it, and what its errors mean to us. */
+import { setTimeout as pause } from "node:timers/promises";
+import { Stripe } from "stripe";
+import { ProcessorFailure, ProcessorRefusal } from "./processor.ts";
+
+export interface StripeOptions {
+  secretKey: string;
+  /** Another address that speaks the same API; the package's own where left out. */
+  api?: string | undefined;
+  /** Milliseconds for one try; there are two more where it is safe. */
+  timeoutMs?: number;
+}
+
+export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptions): Stripe {
+  const url = api === undefined ? undefined : new URL(api);
+  return new Stripe(secretKey, {
+    timeout: timeoutMs,
+    maxNetworkRetries: 2,
+    telemetry: false,
+    appInfo: { name: "Plat" },
+    ...(url && {
+      host: url.hostname,
+      port: url.port || (url.protocol === "https:" ? 443 : 80),
+      protocol: url.protocol === "https:" ? ("https" as const) : ("http" as const),
+    }),
+  });
+}
+
+/** How often it is asked again what somebody else asks at the same moment. */
+const mostTries = 10;
+
+/** Does the work, with its errors made ours. Those of the package can hold what was sent, so only their message is taken along. */
+export async function asked<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      // Somebody else asks the same at this moment, and their answer is ours too.
+      const isAsked = (error as { code?: string } | null)?.code === "idempotency_key_in_use";
+      if (!isAsked || tries === mostTries) throw translated(error);
+      await pause(100 + Math.random() * 200 * tries);
+    }
+  }
+}
+
+function translated(error: unknown): unknown {
+  const { errors } = Stripe;
+  if (!(error instanceof errors.StripeError)) return error;
+  const { code = error.type, param } = error;
+  if (error instanceof errors.StripeCardError) {
+    const reason = error.decline_code && error.decline_code !== "generic_decline" ? error.decline_code : code;
+    return new ProcessorRefusal(error.message, reason, param, true, undefined);
+  }
+  if (error instanceof errors.StripeInvalidRequestError)
+    return new ProcessorRefusal(error.message, code, param, false, undefined);
+  const retryable =
+    error instanceof errors.StripeConnectionError ||
+    error instanceof errors.StripeRateLimitError ||
+    error instanceof errors.StripeAPIError ||
+    (error.statusCode ?? 0) >= 500 ||
+    error.statusCode === 409;
+  return new ProcessorFailure(`${error.type}: ${error.message}`, retryable, undefined);
+}

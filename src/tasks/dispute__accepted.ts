@@ -1,0 +1,26 @@
+import type { Task } from "graphile-worker";
+import { idOf } from "../jobs/payload.ts";
+import { movesOf } from "../payments/events.ts";
+import { ProcessorRefusal } from "../providers/payments/index.ts";
+
+/** Accepts the dispute of the charge {id} at the processor, and ends the ticket {ticket_id} with what became of it. Run twice, it is accepted once. */
+const task: Task = async (payload, helpers) => {
+  const { query, payments } = helpers;
+  const ticketId = idOf(payload, "ticket_id");
+  const { rows } = await query<{ intent: string; charge: string; payment: string }>(
+    `select intent_id as intent, processor_id as charge, payment_intent_id as payment from app_public.processor_charges where id = $1`,
+    [idOf(payload)],
+  );
+  const { intent, charge, payment } = rows[0]!;
+  let refused: string | null = null;
+  try {
+    await payments.acceptDispute(charge);
+  } catch (error) {
+    if (!(error instanceof ProcessorRefusal)) throw error;
+    refused = error.message;
+  }
+  await movesOf(helpers).look({ id: intent, processorId: payment });
+  await query("select app_private.end_resolution($1, $2)", [ticketId, refused]);
+};
+
+export default task;

@@ -1,0 +1,175 @@
+import type { JobHelpers, Task } from "graphile-worker";
+import type { Claims } from "../auth/claims.ts";
+import { CodedError } from "../errors.ts";
+import { ExportRefused, formats } from "../exports/formats.ts";
+import { openExportSource, type ExportRow, type ExportSource } from "../exports/source.ts";
+import { withIncoming } from "../files/incoming.ts";
+import { idOf } from "../jobs/payload.ts";
+
+/** Row of app_private.start_export. */
+interface Run {
+  worker: string;
+  requested_by_id: string;
+  token_id: string | null;
+  token_organization_id: string | null;
+  token_scopes: string | null;
+  subject: string;
+  format: string;
+  filename: string;
+  stale_key: string | null;
+}
+
+/** Bytes; what the field filesize can say. */
+const largest = 2_000_000_000;
+const beatEveryMs = 2000;
+
+/** Why the work stopped though nothing failed: somebody cancelled it, a right was lost, another worker has it. */
+class Stopped extends Error {}
+
+/**
+ * Writes the export {id}: rows as its requester sees them → a local file → the store. Run twice at once, the second waits
+ * until the first is done or its lease is over; a run that broke off is followed by one that starts over, and only the
+ * worker that holds the export can finish it. So no row is there twice.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  // Whoever reads finds what is due settled.
+  await helpers.query("select app_private.settle_due()");
+  const { rows } = await helpers.query<Run>("select * from app_private.start_export($1)", [id]);
+  const run = rows[0];
+  if (!run) return;
+  if (run.stale_key !== null) await helpers.fileStore.delete([run.stale_key]);
+
+  const giveUp = (status: string | null, error: string | null) =>
+    helpers.query("select app_private.give_up_export($1, $2, $3, $4)", [id, run.worker, status, error]);
+  const work = new Work(helpers, id, run);
+  try {
+    await work.run();
+  } catch (error) {
+    if (error instanceof Stopped) return;
+    if (helpers.abortSignal.aborted) {
+      await giveUp(null, null);
+      throw new Error("The service stops; the export is written later.", { cause: error });
+    }
+    const refusal = refusalOf(error);
+    await giveUp(refusal?.status ?? null, refusal?.message ?? "It broke off.");
+    if (!refusal) throw error;
+  } finally {
+    work.end();
+  }
+};
+
+/** What is no fault of ours and the same the next time. */
+function refusalOf(error: unknown): { status: string; message: string } | undefined {
+  if (error instanceof ExportRefused) return { status: "FAILED", message: error.message };
+  if (error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE")
+    return {
+      status: "FAILED",
+      message: "The file would be over 2 GB; filter the rows, or name fewer columns.",
+    };
+  const { code, message, detail } = error as { code?: string; message: string; detail?: string };
+  if (code !== "PLAT0") return undefined;
+  return { status: JSON.parse(detail ?? "{}").code === "FORBIDDEN" ? "CANCELLED" : "FAILED", message };
+}
+
+class Work {
+  readonly #helpers: JobHelpers;
+  readonly #id: string;
+  readonly #run: Run;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  #rows = 0;
+  #beat: NodeJS.Timeout | undefined;
+
+  constructor(helpers: JobHelpers, id: string, run: Run) {
+    this.#helpers = helpers;
+    this.#id = id;
+    this.#run = run;
+    this.#signal = AbortSignal.any([helpers.abortSignal, this.#stop.signal]);
+    this.#nextBeat();
+  }
+
+  end(): void {
+    clearTimeout(this.#beat);
+    this.#stop.abort(new Stopped());
+  }
+
+  /** Says that the work goes on, and asks whether it shall. */
+  #nextBeat(): void {
+    this.#beat = setTimeout(async () => {
+      try {
+        const { rows } = await this.#helpers.query<{ on: boolean }>(
+          "select app_private.export_goes_on($1, $2, $3) as on",
+          [this.#id, this.#run.worker, this.#rows],
+        );
+        if (!rows[0]!.on) this.#stop.abort(new Stopped("The export is not to be written any more."));
+      } catch (error) {
+        // The lease runs for a while; finishing asks again.
+        this.#helpers.logger.warn(
+          `The progress of an export could not be noted: ${(error as Error).message}`,
+        );
+      }
+      if (!this.#signal.aborted) this.#nextBeat();
+    }, beatEveryMs);
+  }
+
+  async run(): Promise<void> {
+    const { viewers, incomingFolder, fileStore, query } = this.#helpers;
+    const { subject, filename, worker } = this.#run;
+    const format = formats[this.#run.format]!;
+    const key = worker.replaceAll("-", "");
+    const claims: Claims = {
+      userId: this.#run.requested_by_id,
+      readOnly: true,
+      ...(this.#run.token_id !== null && { tokenId: this.#run.token_id }),
+      ...(this.#run.token_organization_id !== null && { organizationId: this.#run.token_organization_id }),
+      ...(this.#run.token_scopes !== null && { scopes: this.#run.token_scopes.split(",") }),
+    };
+    const source = await openExportSource(viewers, {
+      id: this.#id,
+      claims,
+      pageColumns: format.pageColumns(subject),
+    });
+    try {
+      const most = format.mostRows(subject);
+      if (source.total > most)
+        throw new ExportRefused(
+          `These are ${source.total} rows, and a file of this format has ${most} at most; filter them, or choose CSV or JSONL.`,
+        );
+      await query("select app_private.note_export($1, $2, $3, $4, $5)", [
+        this.#id,
+        worker,
+        source.total,
+        source.permissions,
+        source.rights,
+      ]);
+      const counted = { ...source, batches: this.#counted(source) };
+      const content = await format.write(counted, { subject, filename, store: fileStore });
+      const stop = () => content.destroy(this.#signal.reason as Error);
+      this.#signal.addEventListener("abort", stop, { once: true });
+      if (this.#signal.aborted) stop();
+      await withIncoming(incomingFolder, content, largest, async ({ path, size, checksum }) => {
+        await source.close();
+        await query("select app_private.keep_export_file($1, $2, $3)", [this.#id, worker, key]);
+        await fileStore.put(key, { path }, { size, type: format.type });
+        const { rows } = await query<{ done: boolean }>(
+          "select app_private.finish_export($1, $2, $3, $4, $5) as done",
+          [this.#id, worker, this.#rows, size, checksum],
+        );
+        if (!rows[0]!.done) await fileStore.delete([key]);
+      });
+    } finally {
+      await source.close();
+    }
+  }
+
+  async *#counted({ batches }: ExportSource): AsyncGenerator<ExportRow[]> {
+    for await (const batch of batches) {
+      this.#signal.throwIfAborted();
+      yield batch;
+      this.#rows += batch.length;
+    }
+  }
+}
+
+export default task;

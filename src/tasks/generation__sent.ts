@@ -1,0 +1,35 @@
+import type { Task } from "graphile-worker";
+import { deliver } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { acceptedDraft } from "../providers/mail/templates.ts";
+
+interface Mail {
+  recipient: string;
+  subject: string;
+  body: string;
+  sender: string;
+  replyTo: string | null;
+  organization: string;
+}
+
+/**
+ * Sends the draft {id}, which a person has decided to send, to its lead.
+ * Run twice: goes out once.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const { rows } = await helpers.query<Mail>(
+    `select recipient, subject, body, sender, reply_to as "replyTo", organization from app_private.generation_mail($1, $2)`,
+    [id, idOf(payload, "senderId")],
+  );
+  const mail = rows[0];
+  if (!mail) return;
+  await deliver(helpers, {
+    key: `generation ${id}`,
+    to: mail.recipient,
+    ...(mail.replyTo && { replyTo: { name: mail.sender, address: mail.replyTo } }),
+    ...acceptedDraft(mail),
+  });
+};
+
+export default task;

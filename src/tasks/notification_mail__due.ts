@@ -1,0 +1,55 @@
+import type { Task } from "graphile-worker";
+import { deliver, isSettled } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { renderItem, type Item } from "../notifications/items.ts";
+import { notification } from "../providers/mail/templates.ts";
+
+interface Mail {
+  to: string;
+  memberId: string;
+  kind: string;
+  kindName: string;
+  heading: string;
+  organization: string;
+  isDigest: boolean;
+  count: number;
+  items: Item[];
+}
+
+/**
+ * Sends the notification mail {id}. What it says was settled when it was first closed, and its key is its id: run twice,
+ * it says the same under the same Message-ID, and nothing once it was taken.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const key = `notification ${id}`;
+  if (!(await isSettled(helpers, key))) {
+    const { rows } = await helpers.query<{ mail: Mail | null }>(
+      "select app_private.close_notification_mail($1) as mail",
+      [id],
+    );
+    const mail = rows[0]!.mail;
+    if (!mail) return;
+    const unsubscribe = helpers.unsubscribeLinks.sign(mail);
+    const [first] = mail.items;
+    const { name, email } = first!.data;
+    await deliver(helpers, {
+      key,
+      to: mail.to,
+      // One visitor's message is answered by answering the mail.
+      ...(mail.count === 1 &&
+        first!.subjectType === "contact_message" && {
+          replyTo: { name: String(name), address: String(email) },
+        }),
+      unsubscribe,
+      ...notification({
+        ...mail,
+        items: mail.items.map((item) => renderItem(item, helpers.webUrl)),
+        unsubscribe,
+      }),
+    });
+  }
+  await helpers.query("select app_private.drop_notification_mail($1)", [id]);
+};
+
+export default task;

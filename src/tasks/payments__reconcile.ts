@@ -1,0 +1,48 @@
+import type { Task } from "graphile-worker";
+import { movesOf } from "../payments/events.ts";
+import { ProcessorFailure } from "../providers/payments/index.ts";
+
+const most = 100;
+/** Events can be listed a little later than they are made. */
+const overlapSeconds = 300;
+
+/**
+ * Finds out what became of payments, refunds and representatives that were begun and of which no answer is known, because a process died or the
+ * processor did not answer; and of what it told meanwhile without being heard. Run twice, it finds the same.
+ */
+const task: Task = async (_payload, helpers) => {
+  const { query, payments, logger, abortSignal } = helpers;
+  const moves = movesOf(helpers);
+  const { rows } = await query<{ facts: any }>("select app_private.payments_to_reconcile($1) as facts", [
+    most,
+  ]);
+  let failures = 0;
+  for (const { facts } of rows) {
+    if (abortSignal?.aborted) return;
+    const { kind, abandon } = facts;
+    try {
+      if (kind === "refund") await moves.refund(facts);
+      else if (kind === "representative") await moves.tell(facts);
+      else if (kind === "account") await moves.lookAtAccount(facts);
+      else if (abandon || !facts.processorId) await moves.abandon(facts);
+      else await moves.look(facts);
+    } catch (error) {
+      logger.warn(`The payment processor could not be asked about a ${kind}: ${(error as Error).message}`);
+      // Nobody there: the others would wait for nothing.
+      if (error instanceof ProcessorFailure && (failures += 1) === 3) return;
+    }
+    await query("select app_private.note_looked_at($1, $2)", [kind, facts.id ?? facts.organizationId]);
+  }
+
+  const { rows: swept } = await query<{ since: Date | null }>(
+    "select app_private.sweep_processor_events() as since",
+    [],
+  );
+  const since = swept[0]!.since;
+  const from = since ? since.getTime() / 1000 - overlapSeconds : Date.now() / 1000 - 24 * 60 * 60;
+  for (const event of await payments.eventsSince(from))
+    if (event.objectId !== null || event.accountId !== null)
+      await query("select app_private.take_processor_event($1)", [JSON.stringify(event)]);
+};
+
+export default task;

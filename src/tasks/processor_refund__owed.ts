@@ -1,0 +1,21 @@
+import type { Task } from "graphile-worker";
+import { idOf } from "../jobs/payload.ts";
+import { movesOf } from "../payments/events.ts";
+import { ProcessorRefusal } from "../providers/payments/index.ts";
+
+/** Gives back what was paid beyond what was due: the refund {id}. Run twice, it is one refund. */
+const task: Task = async (payload, helpers) => {
+  const { rows } = await helpers.query<{ facts: any }>("select app_private.refund_to_make($1) as facts", [
+    idOf(payload),
+  ]);
+  const facts = rows[0]?.facts;
+  if (!facts) return;
+  try {
+    await movesOf(helpers).refund(facts);
+  } catch (error) {
+    // Written down as failed; to ask again is useless.
+    if (!(error instanceof ProcessorRefusal)) throw error;
+  }
+};
+
+export default task;

@@ -1,0 +1,17 @@
+import type { Task } from "graphile-worker";
+import { movesOf } from "../payments/events.ts";
+
+/** Removes a representative at the processor too, and looks what that means for the account: {accountId, personId}. */
+const task: Task = async (payload, helpers) => {
+  const { accountId, personId } = (payload ?? {}) as { accountId?: unknown; personId?: unknown };
+  if (typeof accountId !== "string" || typeof personId !== "string")
+    throw new Error("The job's payload has no accountId and personId.");
+  await helpers.payments.removePerson(accountId, personId);
+  const { rows } = await helpers.query<{ account: any }>(
+    "select app_private.account_to_sync($1) as account",
+    [accountId],
+  );
+  if (rows[0]?.account) await movesOf(helpers).lookAtAccount(rows[0].account);
+};
+
+export default task;

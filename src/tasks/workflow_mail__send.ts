@@ -1,0 +1,41 @@
+import type { Task } from "graphile-worker";
+import { deliverToEach } from "../jobs/deliver.ts";
+import { idOf, numberOf } from "../jobs/payload.ts";
+import { composedMail } from "../providers/mail/templates.ts";
+
+interface Mail {
+  key: string;
+  recipients: string[];
+  subject: string;
+  body: string;
+  html: string | null;
+  replyName: string;
+  replyAddress: string | null;
+  organization: string;
+  workflow: string;
+  toTeam: boolean;
+}
+
+/**
+ * Sends the mail of the step {executionId, sequence} of a workflow.
+ * Run twice: goes to those only who did not get it.
+ */
+const task: Task = async (payload, helpers) => {
+  const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];
+  const { rows } = await helpers.query<Mail>(
+    `select key, recipients, subject, body, html, reply_to_name as "replyName", reply_to_address as "replyAddress", organization, workflow, to_team as "toTeam"
+     from app_private.workflow_mail($1, $2)`,
+    place,
+  );
+  const mail = rows[0];
+  if (!mail) return;
+  const { key, replyName, replyAddress } = mail;
+  await deliverToEach(helpers, mail.recipients, {
+    key,
+    ...(replyAddress ? { replyTo: { name: replyName, address: replyAddress } } : {}),
+    ...composedMail(mail),
+  });
+  await helpers.query("select app_private.note_workflow_mail($1, $2)", place);
+};
+
+export default task;

@@ -1,0 +1,75 @@
+/** The call of a step CALL_WEBHOOK. */
+import type { Logger } from "../log.ts";
+import { postPublicly } from "../outbound/post.ts";
+import type { Seal } from "../seal.ts";
+import { signedHeaders } from "../webhooks/signature.ts";
+
+export interface Call {
+  workflowId: string;
+  organizationId: string;
+  subjectType: string;
+  subjectId: string;
+  /** The same for each attempt. */
+  messageId: string;
+  /** The secrets of the organization's webhook at the same host, where it has one. */
+  sealed: string | null;
+  previousSealed: string | null;
+}
+
+export interface CallOptions {
+  executionId: string;
+  seal: Seal;
+  loopback: boolean;
+  timeoutMs: number;
+  log: Logger;
+}
+
+const answerLimit = 64 * 1024;
+
+/** Posts what the step says, and gives the answer: its JSON where it is some, else its text. */
+export async function callWebhook(
+  input: Record<string, unknown>,
+  call: Call,
+  { executionId, seal, loopback, timeoutMs, log }: CallOptions,
+): Promise<Record<string, unknown>> {
+  const { messageId, sealed, previousSealed, ...about } = call;
+  const body = JSON.stringify({
+    executionId,
+    ...about,
+    ...(input.body === undefined ? {} : { data: input.body }),
+  });
+  let secrets: string[];
+  try {
+    secrets = [sealed, previousSealed].filter((text) => text !== null).map(seal.open);
+  } catch (error) {
+    log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
+    return { failure: "The service cannot open the secret." };
+  }
+  const headers = signedHeaders(messageId, body, secrets);
+  if (secrets.length === 0) delete headers["webhook-signature"];
+  const { answer, failure, durationMs } = await postPublicly(String(input.url), {
+    headers: { "content-type": "application/json", "user-agent": "Plat-Workflows/1", ...headers },
+    body,
+    timeoutMs,
+    answerLimit,
+    textLimit: answerLimit,
+    loopback,
+  });
+  return {
+    messageId,
+    status: answer?.status ?? null,
+    body: answer ? read(answer.text) : null,
+    durationMs,
+    failure,
+  };
+}
+
+/** As PostgreSQL takes it: it knows no NUL, also not where JSON says it. */
+function read(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(value).includes("\\u0000") ? text : value;
+  } catch {
+    return text;
+  }
+}

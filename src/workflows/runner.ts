@@ -1,0 +1,325 @@
+/**
+ * Takes the steps of workflows that are due; see migrations/committed/000104-workflow-engine.sql. The database decides everything:
+ * this evaluates conditions, writes texts and calls others on its behalf. Any number of processes may do so at once; what one
+ * of them held when it died is due again as soon as its connection is gone.
+ */
+import { Client, Pool, type PoolClient } from "pg";
+import { isRetryable } from "../database/databaseErrors.ts";
+import type { Logger } from "../log.ts";
+import { onCall } from "../onCall.ts";
+import type { Seal } from "../seal.ts";
+import { callWebhook, type Call } from "./call.ts";
+import { holds } from "./conditions.ts";
+import { inputOf } from "./input.ts";
+
+export interface WorkflowsOptions {
+  /** The owner's. */
+  connectionString: string;
+  seal: Seal;
+  /** Whether addresses may lead to this machine. */
+  loopback: boolean;
+  log: Logger;
+  /** How long a call may take. */
+  timeoutMs?: number;
+}
+
+export interface Workflows {
+  /** Takes no further steps, waits for those under way. */
+  stop(): Promise<void>;
+}
+
+/** Calls on their way at a time, in one process. */
+const capacity = 64;
+/** Executions per transaction. */
+const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
+/** Transactions at a time, in one process. */
+const lanes = [0, 1];
+/** How often it looks without being called: for what waits for a time, and for calls that were missed. */
+const lookEveryMs = 1000;
+/** How long it leaves a step alone that it cannot take, through a fault of the service. */
+const faultPauseMs = 10_000;
+
+interface DueStep {
+  workflow_id: string;
+  steps_revision: number;
+  sequence: number;
+  way: keyof typeof batch;
+}
+
+export interface Step {
+  id: string;
+  type: string;
+  config: Record<string, unknown>;
+}
+
+interface Run {
+  executionId: string;
+  attempt: number;
+  data: Record<string, unknown>;
+  call: Call | null;
+}
+
+interface Woken {
+  stepId: string;
+  executionId: string;
+  attempt: number;
+  config: Record<string, unknown>;
+  data: Record<string, unknown>;
+  events: Record<string, unknown>[];
+}
+
+type Result = { executionId: string; attempt: number } & ({ input: unknown } | { error: string });
+
+/** Starts to take steps, once the database can be reached. */
+export async function startWorkflows(options: WorkflowsOptions): Promise<Workflows> {
+  const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
+  const pool = new Pool({ connectionString, max: lanes.length + 2, application_name: "plat-workflows" });
+  pool.on("error", (error) => log.warn({ err: error }, "A database connection of the workflows broke."));
+  // A connection that breaks in the middle of a transaction: the statement that meets it says so.
+  pool.on("connect", (client) => client.on("error", () => {}));
+  const underway = new Set<Promise<void>>();
+  const faults = new Map<string, number>();
+  let stopping = false;
+  let listener: Client | undefined;
+  /** The process of the database behind the listening connection: as long as it is there, so are we. */
+  let holder = 0;
+
+  async function transaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    let fault: Error | undefined;
+    try {
+      await client.query("begin");
+      const result = await work(client);
+      await client.query("commit");
+      return result;
+    } catch (error) {
+      await client.query("rollback").catch((broken: Error) => (fault = broken));
+      throw error;
+    } finally {
+      client.release(fault);
+    }
+  }
+
+  const take = async (client: Pool | PoolClient, due: DueStep, most: number) => {
+    const { rows } = await client.query<{ taken: { step?: Step; runs?: Run[] | null } | null }>(
+      "select app_private.take_workflow_step($1, $2, $3, $4) as taken",
+      [due.workflow_id, due.steps_revision, due.sequence, most],
+    );
+    return rows[0]!.taken;
+  };
+
+  /** Whether there was something to do. */
+  async function takeStep(due: DueStep): Promise<boolean> {
+    if (due.way === "SQL") return (await take(pool, due, batch.SQL)) !== null;
+    if (due.way === "CALL") return takeCalls(due);
+    return transaction(async (client) => {
+      const taken = await take(client, due, batch.COMPUTED);
+      if (taken?.step && taken.runs) await settle(client, taken.step, taken.runs.map(resultOf(taken.step)));
+      return taken !== null;
+    });
+  }
+
+  const settle = (client: PoolClient, step: Step, results: Result[]) =>
+    client.query("select app_private.settle_workflow_step($1, $2)", [step.id, JSON.stringify(results)]);
+
+  async function takeCalls(due: DueStep): Promise<boolean> {
+    const room = Math.min(capacity - underway.size, batch.CALL);
+    const line = listener;
+    // Without a listening connection, what it holds would be taken for that of a dead one.
+    if (room <= 0 || !line) return false;
+    let locked: string[] = [];
+    try {
+      const taken = await transaction(async (client) => {
+        const taken = await take(client, due, room);
+        if (!taken?.step || !taken.runs) return taken;
+        const ids = taken.runs.map(({ executionId }) => executionId);
+        // Who cancels has the lock and waits for the row: it is theirs.
+        locked = await inTurn(async () => {
+          const { rows } = await line.query<{ id: string }>(
+            "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
+            [ids],
+          );
+          return rows.map(({ id }) => id);
+        });
+        taken.runs = taken.runs.filter(({ executionId }) => locked.includes(executionId));
+        await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
+          taken.step.id,
+          JSON.stringify(taken.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
+          holder,
+          timeoutMs / 1000 + 20,
+        ]);
+        return taken;
+      });
+      for (const run of taken?.runs ?? []) start(taken!.step!, run, line);
+      locked = [];
+      return taken !== null;
+    } finally {
+      if (locked.length > 0) await release(line, locked);
+    }
+  }
+
+  /** One query after the other on the listening connection. */
+  let turn: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  }
+
+  const release = async (line: Client, ids: string[]): Promise<void> => {
+    await inTurn(() =>
+      line.query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [ids]),
+    ).catch(() => {}); // a connection that broke holds nothing
+  };
+
+  function start(step: Step, run: Run, line: Client): void {
+    const mine = holder;
+    const calling = callOne(step, run)
+      .then(async (result) => {
+        await pool.query("select app_private.settle_call($1, $2, $3)", [
+          step.id,
+          JSON.stringify(result),
+          mine,
+        ]);
+      })
+      // What could not be brought in is called again when the lease is over.
+      .catch((error: unknown) => log.error({ err: error }, "A call of a workflow failed."))
+      .then(() => release(line, [run.executionId]))
+      .finally(() => {
+        underway.delete(calling);
+        worker.call();
+      });
+    underway.add(calling);
+  }
+
+  async function callOne(step: Step, run: Run): Promise<Result> {
+    const { executionId, attempt } = run;
+    const result = resultOf(step)(run);
+    if ("error" in result) return result;
+    if (step.type !== "CALL_WEBHOOK")
+      return { executionId, attempt, error: "The service cannot take this step." };
+    const input = await callWebhook(result.input as Record<string, unknown>, run.call!, {
+      executionId,
+      seal,
+      loopback,
+      timeoutMs,
+      log,
+    });
+    return { executionId, attempt, input };
+  }
+
+  /** Lets those go on for whom the event has come that they waited for. */
+  async function wake(): Promise<boolean> {
+    return transaction(async (client) => {
+      const { rows } = await client.query<{ woken: Woken[] | null }>(
+        "select app_private.wake_executions($1) as woken",
+        [batch.COMPUTED],
+      );
+      const { woken } = rows[0]!;
+      const results = (woken ?? []).flatMap(({ stepId, executionId, attempt, config, data, events }) => {
+        const event = events?.find((one) => holds(config.conditions, { ...data, event: one }));
+        if (!event) return [];
+        const { data: _data, changes: _changes, ...found } = event;
+        return [{ stepId, executionId, attempt, input: { ...config, found } }];
+      });
+      if (results.length > 0)
+        await client.query("select app_private.settle_wakeups($1)", [JSON.stringify(results)]);
+      return woken !== null;
+    });
+  }
+
+  /** Does the work, and again where others were in the way; a fault is logged, and the work left alone for a while. */
+  async function attempt(key: string, work: () => Promise<boolean>): Promise<boolean> {
+    if (stopping || (faults.get(key) ?? 0) > Date.now()) return false;
+    try {
+      const found = await work();
+      faults.delete(key);
+      return found;
+    } catch (error) {
+      if (isRetryable(error)) return true;
+      faults.set(key, Date.now() + faultPauseMs);
+      report(error);
+      return false;
+    }
+  }
+
+  const report = (error: unknown) => {
+    if (!stopping) log.warn({ err: error }, "Workflows could not be looked after; they are in a moment.");
+  };
+  const worker = onCall(async () => {
+    for (let found = true; found && !stopping;) {
+      const { rows: due } = await pool.query<DueStep>("select * from app_private.due_workflow_steps()");
+      found = await attempt("wake", wake);
+      // In turn, so that a long queue of one workflow keeps no other from going on.
+      await Promise.all(
+        lanes.map(async () => {
+          for (const step of due) {
+            const key = `${step.workflow_id} ${step.steps_revision} ${step.sequence}`;
+            if (await attempt(key, () => takeStep(step))) found = true;
+          }
+        }),
+      );
+    }
+  }, report);
+  const keeper = onCall(async () => {
+    await pool.query("select app_private.free_executions(), app_private.resume_due_executions()");
+    worker.call();
+  }, report);
+
+  async function listen(): Promise<void> {
+    const client = new Client({ connectionString, application_name: "plat-workflows" });
+    client.on("notification", worker.call);
+    client.on("error", (error) => {
+      if (!stopping) log.warn({ err: error }, "The workflows' call line broke.");
+      if (listener === client) listener = undefined;
+    });
+    client.on("end", () => {
+      if (listener === client) listener = undefined;
+    });
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+    await client.query("listen plat_workflows");
+    holder = rows[0]!.pid;
+    listener = client;
+  }
+
+  try {
+    await listen();
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  let connecting: Promise<void> | undefined;
+  const look = () => {
+    keeper.call();
+    if (!listener)
+      connecting ??= listen()
+        .catch(report)
+        .finally(() => (connecting = undefined));
+  };
+  const timer = setInterval(look, lookEveryMs);
+  look();
+  return {
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await connecting;
+      await Promise.all([keeper.idle(), worker.idle()]);
+      await Promise.all(underway);
+      await worker.idle();
+      await listener?.end();
+      await pool.end();
+    },
+  };
+}
+
+/** What the config of a step comes to for an execution, or why it comes to nothing. */
+const resultOf =
+  (step: Step) =>
+  ({ executionId, attempt, data }: Run): Result => {
+    try {
+      return { executionId, attempt, input: inputOf(step, data) };
+    } catch (error) {
+      return { executionId, attempt, error: (error as Error).message };
+    }
+  };

@@ -1,0 +1,27 @@
+/** When a cron line of five fields fires, in a time zone. */
+import { CronExpressionParser } from "cron-parser";
+
+/** Why a line is no schedule, as a sentence; undefined where it is one. */
+export function scheduleFault(line: string): string | undefined {
+  const fields = line.trim().split(/\s+/);
+  // The library also reads seconds, nicknames and random values.
+  if (
+    fields.length !== 5 ||
+    fields.some((field) => !/^[A-Za-z0-9*/,\-#?]+$/.test(field) || /^H/i.test(field))
+  )
+    return 'a cron line has five fields: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".';
+  try {
+    nextRun(line, "UTC", new Date());
+    return undefined;
+  } catch (error) {
+    const { message } = error as Error;
+    return /invalid explicit day of month|loop limit|out of the time span/i.test(message)
+      ? "this cron line never fires."
+      : `this is no cron line: ${message}.`;
+  }
+}
+
+/** The first time after `after`. An hour that the clock leaves out fires when it goes on, one that comes twice fires once. */
+export function nextRun(line: string, timeZone: string, after: Date): Date {
+  return CronExpressionParser.parse(line.trim(), { tz: timeZone, currentDate: after }).next().toDate();
+}

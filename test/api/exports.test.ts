@@ -1,0 +1,645 @@
+import { createHash } from "node:crypto";
+import { request } from "node:https";
+import { buffer } from "node:stream/consumers";
+import { readdir } from "node:fs/promises";
+import { join as joinPath } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import readSheets from "read-excel-file/node";
+import { extractText, getDocumentProxy } from "unpdf";
+import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
+import type { Person } from "../harness/api.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createIn } from "../harness/records.ts";
+import { picture } from "../harness/upload.ts";
+import { join } from "../harness/world.ts";
+
+// Files of records: who gets one, that it holds what its requester may see and nothing more, in every format, whatever breaks
+// off on the way.
+
+let world: Portfolio;
+let everybody: Record<string, Person>;
+let store: FileStore;
+let outbox: Outbox;
+let plans: string[];
+let empty: { id: string };
+
+beforeAll(async () => {
+  world = await startPortfolio();
+  outbox = await createOutbox();
+  store = createFileStore({ dataDir: world.dataDir });
+  const { owen, ada, max, sam, bob, olga, anonymous, project, owner } = world;
+  const bea = await world.signUp("Bea Buyer");
+  const purchase = await createBuyer(owen, project);
+  await owner.query("update app_public.buyers set user_id = $2, dob = '1990-05-31' where id = $1", [
+    purchase,
+    bea.id,
+  ]);
+  everybody = {
+    owner: owen,
+    admin: ada,
+    member: max,
+    seller: sam,
+    builder: bob,
+    buyer: bea,
+    other: olga,
+    anonymous,
+  };
+  await createLead(owen, {
+    projectId: project.id,
+    name: '=HYPERLINK("http://x")',
+    phone: "+1 416 555 0123",
+    company: 'A "B", C\nD',
+  });
+  await owner.query("update app_public.leads set budget_min = 250000.50 where company is not null");
+  const create = createIn(owen);
+  plans = [
+    await create("createFloorPlan", {
+      projectId: project.id,
+      title: "Łódź Terrace",
+      code: "A1",
+      basePrice: "450000.00",
+      bedrooms: 3,
+      sqft: 1420,
+      description: "Bright corner.",
+    }),
+    await create("createFloorPlan", {
+      projectId: project.id,
+      title: "Birch",
+      code: "B2",
+      basePrice: "399000.00",
+      bedrooms: 2,
+    }),
+  ];
+  const drawing = `data:;base64,${(await picture("png", 400, 300)).toString("base64")}`;
+  await create("uploadFloorPlanDrawing", { floorPlanId: plans[0], file: drawing });
+  await create("uploadFloorPlanImage", {
+    floorPlanId: plans[0],
+    file: `data:;base64,${(await picture("webp", 300, 200)).toString("base64")}`,
+  });
+  empty = await createProject(owen, { organizationId: world.harbour.id, title: "Empty End" });
+}, 60_000);
+afterAll(async () => {
+  await outbox.remove();
+  await world.stop();
+});
+
+const creation =
+  "mutation ($input: CreateCustomExportInput!) { createCustomExport(input: $input) { id columns } }";
+const input = (rest: Record<string, unknown> = {}) => ({
+  input: {
+    organizationId: world.harbour.id,
+    name: "All our leads!",
+    subject: "LEADS",
+    format: "CSV",
+    ...rest,
+  },
+});
+const create = async (rest?: Record<string, unknown>): Promise<{ id: string; columns: string[] }> =>
+  (await world.owen.get(creation, input(rest))).createCustomExport;
+const running = "mutation ($id: ID!) { runCustomExport(input: { id: $id }) { id status progress url } }";
+const start = async (id: string, person = world.owen): Promise<string> =>
+  (await person.get(running, { id })).runCustomExport.id;
+const reading = `query ($id: ID!) { export(id: $id) { subject format status filename filesize rowCount checksum progress url error startedAt completedAt expiresAt
+  version requestedBy { id } customExport { name } organization { id } allowedTransitions { to } } }`;
+const read = async (id: string, person = world.owen) => (await person.get(reading, { id })).export;
+const work = (fileStore = store) => runJobs(world.database.ownerUrl, outbox.provider, fileStore);
+
+/** Asks this server for an address of the API, whose own host is another in these tests. */
+function download(
+  address: string,
+): Promise<{ status: number; type: string | undefined; disposition: string | undefined; body: Buffer }> {
+  const { pathname, search } = new URL(address);
+  return new Promise((resolve, reject) => {
+    request(new URL(pathname + search, world.url), { rejectUnauthorized: false }, (response) => {
+      const { "content-type": type, "content-disposition": disposition } = response.headers;
+      buffer(response).then(
+        (body) => resolve({ status: response.statusCode!, type, disposition, body }),
+        reject,
+      );
+    })
+      .on("error", reject)
+      .end();
+  });
+}
+
+/** The file that an export of that form becomes. */
+async function file(
+  rest: Record<string, unknown>,
+  person = world.owen,
+): Promise<{ id: string; body: Buffer; type: string | undefined }> {
+  const id = await start((await create(rest)).id, person);
+  await work();
+  const found = await read(id, person);
+  if (found.status !== "COMPLETED") throw new Error(`${found.status}: ${found.error}`);
+  const { body, type, disposition } = await download(found.url);
+  expect(disposition).toContain(`attachment; filename="${found.filename}"`);
+  expect(body.length).toBe(found.filesize);
+  expect(createHash("sha256").update(body).digest("hex")).toBe(found.checksum);
+  return { id, body, type };
+}
+
+async function contents(): Promise<string[]> {
+  const found = await readdir(joinPath(world.dataDir, "files"), { recursive: true, withFileTypes: true });
+  return found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => parentPath.slice(-2) + name);
+}
+
+async function outcomes(
+  document: string,
+  variables: () => Record<string, unknown> | Promise<Record<string, unknown>>,
+) {
+  const found: Record<string, string> = {};
+  for (const [name, person] of Object.entries(everybody)) {
+    const answer = await person.ask(document, await variables());
+    const [value] = Object.values(answer.data ?? {});
+    found[name] = answer.errors?.[0]?.extensions.code ?? (value === null ? "null" : "yes");
+  }
+  return found;
+}
+/** Ends what waits, so that the next test does not meet the limit. */
+const clear = () =>
+  world.owner.query(
+    "begin; select set_config('plat.service', 'on', true); update app_public.exports set status = 'CANCELLED' where status in ('PENDING', 'PROCESSING'); commit",
+  );
+
+describe("who may do what", () => {
+  const refused = {
+    seller: "NOT_FOUND",
+    builder: "NOT_FOUND",
+    buyer: "NOT_FOUND",
+    other: "NOT_FOUND",
+    anonymous: "UNAUTHENTICATED",
+  };
+
+  test("put together: owners and admins", async () => {
+    const outside = {
+      seller: "FORBIDDEN",
+      builder: "FORBIDDEN",
+      buyer: "FORBIDDEN",
+      other: "FORBIDDEN",
+      anonymous: "UNAUTHENTICATED",
+    };
+    expect(await outcomes(creation, input)).toEqual({
+      owner: "yes",
+      admin: "yes",
+      member: "FORBIDDEN",
+      ...outside,
+    });
+    const update =
+      'mutation ($id: ID!) { updateCustomExport(input: { id: $id, format: XLSX, sort: ["-"] , columns: ["name"], filter: {} }) { id } }';
+    expect(await outcomes(update.replace('["-"]', '["name"]'), create as any)).toEqual({
+      owner: "yes",
+      admin: "yes",
+      member: "FORBIDDEN",
+      ...refused,
+    });
+    expect(
+      await outcomes(
+        "mutation ($id: ID!) { deleteCustomExport(input: { id: $id }) { id deleted } }",
+        async () => ({ id: (await create()).id }),
+      ),
+    ).toEqual({
+      owner: "yes",
+      admin: "yes",
+      member: "FORBIDDEN",
+      ...refused,
+    });
+  });
+
+  test("run: members too; floor plans as well, deprecated or not", async () => {
+    const { id } = await create();
+    expect(await outcomes(running, () => ({ id }))).toEqual({
+      owner: "yes",
+      admin: "yes",
+      member: "yes",
+      ...refused,
+    });
+    await clear();
+    for (const name of ["exportFloorPlans", "exportPlans"]) {
+      const document = `mutation ($id: ID!) { ${name}(input: { projectId: $id }) { id format subject } }`;
+      expect(await outcomes(document, () => ({ id: world.project.id }))).toEqual({
+        owner: "yes",
+        admin: "yes",
+        member: "yes",
+        seller: "FORBIDDEN",
+        builder: "FORBIDDEN",
+        buyer: "FORBIDDEN",
+        other: "NOT_FOUND",
+        anonymous: "UNAUTHENTICATED",
+      });
+      await clear();
+    }
+  });
+
+  test("find: whoever asked for it, and owners and admins; the address is the requester's alone", async () => {
+    const { id } = await create();
+    const exported = await start(id, world.max);
+    const find = "query ($id: ID!) { export(id: $id) { id } }";
+    const nobody = { seller: "null", builder: "null", buyer: "null", other: "null", anonymous: "null" };
+    expect(await outcomes(find, () => ({ id: exported }))).toEqual({
+      owner: "yes",
+      admin: "yes",
+      member: "yes",
+      ...nobody,
+    });
+    const ofAda = await start(id, world.ada);
+    expect(await outcomes(find, () => ({ id: ofAda }))).toEqual({
+      owner: "yes",
+      admin: "yes",
+      member: "null",
+      ...nobody,
+    });
+    await work();
+    expect((await read(exported, world.max)).url).toMatch(/^https:/);
+    expect(await read(exported, world.owen)).toMatchObject({
+      status: "COMPLETED",
+      url: null,
+      requestedBy: { id: world.max.id },
+    });
+    const list =
+      "query ($id: ID!) { organization(id: $id) { exports { id } customExports { id lastExport { id } exports { id } } } }";
+    const { organization } = await world.max.get(list, world.harbour);
+    expect(organization.exports).not.toContainEqual({ id: ofAda });
+    expect(organization.customExports).toContainEqual({
+      id,
+      lastExport: { id: exported },
+      exports: [{ id: exported }],
+    });
+    expect((await world.olga.get(list, world.harbour)).organization).toEqual({
+      exports: null,
+      customExports: null,
+    });
+    expect(
+      (await world.olga.get("query ($id: ID!) { customExport(id: $id) { id } }", { id })).customExport,
+    ).toBeNull();
+  });
+
+  test("a column that the runner may not see is refused, with the path", async () => {
+    const { id } = await create({ subject: "BUYERS", columns: ["fullName", "dob"] });
+    expect(await world.max.refused(running, { id })).toMatchObject({
+      code: "FORBIDDEN",
+      permission: "buyer.pii",
+      field: "columns.1",
+    });
+    const left = await create({ subject: "BUYERS" });
+    expect(left.columns).not.toContain("dob");
+  });
+
+  test("cancel: the requester, owners and admins", async () => {
+    const { id } = await create();
+    const cancel = "mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }";
+    const found: Record<string, string> = {};
+    for (const [name, person] of Object.entries(everybody)) {
+      const exported = await start(id, world.max);
+      const answer = await person.ask(cancel, { id: exported });
+      found[name] = answer.errors?.[0]?.extensions.code ?? answer.data.cancelExport.status;
+      await clear();
+    }
+    expect(found).toEqual({ owner: "CANCELLED", admin: "CANCELLED", member: "CANCELLED", ...refused });
+    const { id: done } = await file({});
+    expect(await world.owen.refused(cancel, { id: done })).toMatchObject({
+      code: "INVALID_TRANSITION",
+      from: "COMPLETED",
+    });
+  });
+});
+
+describe("the file", () => {
+  test("CSV: what its requester sees, without formulas, marked as UTF-8", async () => {
+    const columns = ["name", "phone", "company", "budgetMin", "status"];
+    const { id, body, type } = await file({ columns, sort: [{ column: "name", direction: "DESC" }] });
+    expect(type).toBe("text/csv; charset=utf-8");
+    expect(body.toString()).toBe(
+      [
+        "\ufeffname,phone,company,budgetMin,status",
+        "Sams Sally,,,,NEW",
+        "Open Ollie,,,,NEW",
+        "Mias Manny,,,,NEW",
+        "Maxs Molly,,,,NEW",
+        `"'=HYPERLINK(""http://x"")",'+14165550123,"A ""B"", C\nD",250000.50,NEW`,
+        "",
+      ].join("\r\n"),
+    );
+    const found = await read(id);
+    expect(found).toMatchObject({
+      status: "COMPLETED",
+      rowCount: 5,
+      progress: 1,
+      error: null,
+      customExport: { name: "All our leads!" },
+      requestedBy: { id: world.owen.id },
+      allowedTransitions: [],
+    });
+    expect(found.filename).toMatch(/^all-our-leads-\d{4}-\d\d-\d\d\.csv$/);
+    const lone = await file({ columns: ["company"], filter: { name: "Open Ollie" } });
+    expect(lone.body.toString()).toBe('\ufeffcompany\r\n""\r\n');
+    const mine = await file({ columns: ["name"], filter: { status: ["NEW"] } }, world.max);
+    expect(mine.body.toString().split("\r\n").sort()).toEqual([
+      "",
+      `"'=HYPERLINK(""http://x"")"`,
+      "Maxs Molly",
+      "Open Ollie",
+      "Sams Sally",
+      "\ufeffname",
+    ]);
+
+    const { rows } = await world.owner.query(
+      "select name, data ->> 'requestedById' as by from app_public.events where subject_id = $1 order by sequence",
+      [id],
+    );
+    expect(rows).toEqual(
+      ["export.created", "export.status_changed", "export.completed"].map((name) => ({
+        name,
+        by: world.owen.id,
+      })),
+    );
+    const subject = `query ($id: ID!) { eventsConnection(filter: { subjectId: $id }) { nodes { subject { __typename ... on Export { id } } } } }`;
+    expect((await world.owen.get(subject, { id })).eventsConnection.nodes[2].subject).toEqual({
+      __typename: "Export",
+      id,
+    });
+  });
+
+  test("JSONL: an object per line, as the API gives values", async () => {
+    const { body } = await file({
+      format: "JSONL",
+      columns: ["name", "budgetMin", "isAgent", "tags", { column: "status", as: "Stage" }],
+      filter: { company: { empty: false } },
+    });
+    expect(body.toString()).toBe(
+      '{"name":"=HYPERLINK(\\"http://x\\")","budgetMin":"250000.50","isAgent":false,"tags":[],"Stage":"NEW"}\n',
+    );
+  });
+
+  test("XLSX: texts, numbers and days as what they are", async () => {
+    const { body } = await file({
+      format: "XLSX",
+      columns: ["name", "budgetMin", "registeredAt"],
+      filter: { company: { empty: false } },
+    });
+    const [sheet] = (await readSheets(body)) as any[];
+    const rows = Array.isArray(sheet?.data) ? sheet.data : await readSheets(body);
+    expect(rows[0]).toEqual(["name", "budgetMin", "registeredAt"]);
+    expect(rows[1][0]).toBe('=HYPERLINK("http://x")');
+    expect(rows[1][1]).toBe(250000.5);
+    expect(rows).toHaveLength(2);
+  });
+
+  test("PDF: a table", async () => {
+    const { body, type } = await file({ format: "PDF", columns: ["name", "status", "budgetMin"] });
+    expect(type).toBe("application/pdf");
+    const { text, totalPages } = await extractText(await getDocumentProxy(new Uint8Array(body)), {
+      mergePages: true,
+    });
+    expect(totalPages).toBe(1);
+    expect(text).toMatch(/Name\s+Status\s+Budget min/);
+    expect(text).toContain("Sams Sally");
+    expect(text).toContain("250,000.50");
+  });
+
+  test("PDF: a page for each floor plan, with its pictures", async () => {
+    const exporting =
+      "mutation ($input: ExportFloorPlansInput!) { exportFloorPlans(input: $input) { id format } }";
+    const pages = async (rest: Record<string, unknown>) => {
+      const { exportFloorPlans } = await world.max.get(exporting, {
+        input: { projectId: world.project.slug, ...rest },
+      });
+      await work();
+      const found = await read(exportFloorPlans.id, world.max);
+      expect(found).toMatchObject({ status: "COMPLETED", format: "PDF" });
+      const { body } = await download(found.url);
+      const proxy = await getDocumentProxy(new Uint8Array(body));
+      return {
+        ...(await extractText(proxy)),
+        pictures: body.toString("latin1").match(/\/Subtype \/Image/g)?.length ?? 0,
+        filename: found.filename,
+      };
+    };
+    const all = await pages({});
+    expect(all.totalPages).toBe(2);
+    expect(all.text[0]).toContain("Lódz Terrace (A1)");
+    expect(all.text[0]).toContain("CAD 450,000.00");
+    expect(all.text[0]).toContain("1420");
+    expect(all.text[1]).toContain("Birch (B2)");
+    expect(all.pictures).toBe(2);
+    expect(all.filename).toMatch(/^harbour-view-floor-plans-.*\.pdf$/);
+    expect(await pages({ floorPlanIds: [plans[1]] })).toMatchObject({ totalPages: 1, pictures: 0 });
+    expect((await pages({ projectId: empty.id })).text[0]).toContain("There are no floor plans.");
+    expect(
+      await world.max.refused(exporting, { input: { projectId: empty.id, floorPlanIds: [plans[0]] } }),
+    ).toMatchObject({ code: "NOT_FOUND", field: "floorPlanIds.0" });
+  });
+
+  test("holds no more than the token allows that asked for it, and is not given to one that allows less", async () => {
+    const { id } = await create({ columns: ["name"] });
+    const token = async (scopes: string[]) =>
+      world.person(
+        (
+          await world.owen.get(
+            'mutation ($scopes: [String!]) { createAccessToken(input: { name: "BI", scopes: $scopes }) { token } }',
+            { scopes },
+          )
+        ).createAccessToken.token,
+      );
+    const narrow = await token(["report.*", "project.read"]);
+    expect(await narrow.refused(running, { id })).toMatchObject({
+      code: "FORBIDDEN",
+      field: "subject",
+      permission: "lead.read",
+    });
+    const wide = await token(["report.*", "lead.read"]);
+    const exported = await start(id, wide);
+    await work();
+    expect((await read(exported, wide)).url).toMatch(/^https:/);
+    expect((await read(exported, narrow)).url).toBeNull();
+  });
+});
+
+describe("what breaks off", () => {
+  const demote = (person: Person, role: string) =>
+    world.owner.query(
+      "update app_public.organization_user_connections set role = $3 where user_id = $1 and organization_id = $2",
+      [person.id, world.harbour.id, role],
+    );
+
+  test("a right that is lost before, while or after it is written", async () => {
+    const amy = await world.signUp("Amy Admin");
+    await join(world, world.harbour.id, amy, "ADMIN");
+    const { id } = await create({ columns: ["name"] });
+    const before = await start(id, amy);
+    await world.owner.query("delete from app_public.organization_user_connections where user_id = $1", [
+      amy.id,
+    ]);
+    await work();
+    expect(await read(before)).toMatchObject({ status: "CANCELLED", rowCount: null });
+
+    await join(world, world.harbour.id, amy, "ADMIN");
+    const kept = await contents();
+    const meanwhile = await start(id, amy);
+    await work({ ...store, put: async (...args) => (await demote(amy, "MEMBER"), store.put(...args)) });
+    expect(await read(meanwhile)).toMatchObject({
+      status: "CANCELLED",
+      error: "Whoever asked for it may not see it any more.",
+    });
+    expect(await contents()).toEqual(kept);
+
+    await demote(amy, "ADMIN");
+    const after = await start(id, amy);
+    await work();
+    expect((await read(after, amy)).url).toMatch(/^https:/);
+    await demote(amy, "MEMBER");
+    expect(await read(after, amy)).toMatchObject({ status: "COMPLETED", url: null });
+  });
+
+  test("cancelled while it is written: the file is not kept", async () => {
+    const kept = await contents();
+    const id = await start((await create()).id);
+    const cancel = () =>
+      world.owen.get("mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }", { id });
+    await work({ ...store, put: async (...args) => (await cancel(), store.put(...args)) });
+    expect(await read(id)).toMatchObject({ status: "CANCELLED", url: null });
+    expect(await contents()).toEqual(kept);
+  });
+
+  test("two jobs at once: one writes it", async () => {
+    const id = await start((await create({ columns: ["name"] })).id);
+    await world.owner.query(
+      "select app_private.add_job('export__requested', jsonb_build_object('id', $1::uuid))",
+      [id],
+    );
+    let puts = 0;
+    const slow: FileStore = {
+      ...store,
+      put: async (...args) => ((puts += 1), await work(), store.put(...args)),
+    };
+    await Promise.all([work(slow), work(slow)]);
+    expect(puts).toBe(1);
+    expect(await read(id)).toMatchObject({ status: "COMPLETED", rowCount: 5 });
+    const { rows } = await world.owner.query(
+      "select from app_public.events where subject_id = $1 and name = 'export.completed'",
+      [id],
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  test("a worker that died is followed by another, which starts over; what the first left is removed", async () => {
+    const kept = await contents();
+    const id = await start((await create({ columns: ["name"] })).id);
+    await world.owner.query("update graphile_worker._private_jobs set run_at = 'infinity'");
+    // As the first one left it: at work, with a file in the store.
+    const { rows } = await world.owner.query("select worker from app_private.start_export($1)", [id]);
+    await world.owner.query("select app_private.keep_export_file($1, $2, 'abandoned')", [id, rows[0].worker]);
+    await store.put("abandoned", { path: import.meta.filename }, { size: 1, type: "text/csv" });
+    await world.owner.query(
+      "update app_private.export_runs set lease_until = now() - interval '6 minutes' where export_id = $1",
+      [id],
+    );
+    expect(await read(id)).toMatchObject({ status: "PROCESSING", progress: 0 });
+    // The sweep finds that nobody is at it.
+    await world.owner.query("select app_private.add_job('exports__sweep')");
+    await work();
+    expect(await read(id)).toMatchObject({ status: "COMPLETED", rowCount: 5 });
+    // The first one, if it were alive after all, cannot finish it or give it up any more.
+    const late = await world.owner.query("select app_private.finish_export($1, $2, 1, 1, 'x') as done", [
+      id,
+      rows[0].worker,
+    ]);
+    expect(late.rows[0].done).toBe(false);
+    expect(await contents()).toHaveLength(kept.length + 1);
+  });
+
+  test("a store that fails: tried again, a few times", async () => {
+    const id = await start((await create()).id);
+    const broken: FileStore = { ...store, put: () => Promise.reject(new Error("no room")) };
+    const again = () =>
+      world.owner.query("update graphile_worker._private_jobs set run_at = now() where run_at <> 'infinity'");
+    for (let i = 0; i < 5; i += 1) {
+      expect((await work(broken)).join()).toContain("no room");
+      expect(await read(id)).toMatchObject({ status: "PROCESSING" });
+      await again();
+    }
+    await work(broken);
+    expect(await read(id)).toMatchObject({ status: "FAILED", error: "The export broke off several times." });
+  });
+
+  test("after a week it is over, and the file is gone", async () => {
+    const { id } = await file({});
+    const { url } = await read(id);
+    const before = await contents();
+    await world.owner.query(
+      "begin; select set_config('plat.service', 'on', true); update app_public.exports set expires_at = now() where id = $1::uuid; commit".replace(
+        "$1",
+        `'${id}'`,
+      ),
+    );
+    expect(await read(id)).toMatchObject({ status: "EXPIRED", url: null, rowCount: 5 });
+    await work();
+    expect(await contents()).toHaveLength(before.length - 1);
+    expect((await download(url)).status).toBe(404);
+  });
+});
+
+describe("what cannot be", () => {
+  test.each<[Record<string, unknown>, string]>([
+    [{ columns: ["secret"] }, "columns.0"],
+    [{ columns: [{ aggregate: "COUNT" }] }, "columns"],
+    [{ columns: ["name", { column: "email", as: "name" }] }, "columns.1"],
+    [{ filter: "status = 'NEW'" }, "filter"],
+    [{ filter: { status: ["GONE"] } }, "filter.status.0"],
+    [{ sort: "name" }, "sort"],
+    [{ sort: ["nothing"] }, "sort.0"],
+    [{ sort: [{ column: "name", direction: "UP" }] }, "sort.0.direction"],
+    [{ sort: ["metadata"] }, "sort.0"],
+    [
+      {
+        format: "PDF",
+        columns: [
+          "id",
+          "name",
+          "email",
+          "phone",
+          "status",
+          "source",
+          "origin",
+          "company",
+          "tags",
+          "lostAt",
+          "city",
+          "country",
+          "isAgent",
+        ],
+      },
+      "columns",
+    ],
+  ])("%j is refused at %s", async (rest, field) => {
+    expect(await world.owen.refused(creation, input(rest))).toMatchObject({ code: "BAD_USER_INPUT", field });
+  });
+
+  test("more than a few at a time", async () => {
+    const { id } = await create();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => world.ada.ask(running, { id })));
+    const codes = answers.map(({ errors }) => errors?.[0]?.extensions.code ?? "yes").sort();
+    expect(codes).toEqual(["RATE_LIMITED", "RATE_LIMITED", "RATE_LIMITED", "yes", "yes", "yes"]);
+    expect(answers.find(({ errors }) => errors)!.errors![0]!.extensions.retryAfterSeconds).toBeGreaterThan(0);
+    await clear();
+  });
+
+  test("what does not exist, and a lost update", async () => {
+    const { id } = await create();
+    expect(await world.owen.refused(running, { id: world.project.id })).toMatchObject({ code: "NOT_FOUND" });
+    const update =
+      "mutation ($input: UpdateCustomExportInput!) { updateCustomExport(input: $input) { version } }";
+    expect(await world.owen.refused(update, { input: { id, name: "A", expectedVersion: 4 } })).toMatchObject({
+      code: "VERSION_MISMATCH",
+    });
+    expect(await world.owen.refused(update, { input: { id, sort: ["nothing"] } })).toMatchObject({
+      code: "BAD_USER_INPUT",
+      field: "sort.0",
+    });
+    const formats = "mutation ($input: ExportFloorPlansInput!) { exportFloorPlans(input: $input) { id } }";
+    expect(
+      await world.owen.refused(formats, { input: { projectId: world.project.id, format: "DOCX" } }),
+    ).toMatchObject({ code: "BAD_USER_INPUT" });
+  });
+});

@@ -1,0 +1,141 @@
+/** A portfolio whose organization takes payments, at a sandbox processor that the real client talks to over HTTP. */
+import { randomBytes } from "node:crypto";
+import pino from "pino";
+import type { PaymentProcessor } from "../../src/providers/payments/index.ts";
+import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
+import { createOutbox, runJobs } from "../tasks/worker.ts";
+import type { Person } from "./api.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { startPortfolio, type Portfolio } from "./portfolio.ts";
+import { createIn } from "./records.ts";
+
+export interface Payments extends Portfolio {
+  sandbox: Sandbox;
+  processor: PaymentProcessor;
+  webhookSecret: string;
+  /**
+   * Lets the next call of a method fail, before it reaches the processor or after it was carried out there: as if the process
+   * died at this moment, or the processor did not answer.
+   */
+  failNext(method: keyof PaymentProcessor, when: "before" | "after", how?: "dies" | "is mute"): void;
+  /** How often each method of the processor was called. */
+  calls: Map<string, number>;
+  /** What the processor told is taken and worked on. */
+  settle(): Promise<void>;
+  /** Runs the job that finds out about what was begun. */
+  reconcile(): Promise<void>;
+  /** The buyer of `purchase`, in the project of Harbour Homes. */
+  bea: Person;
+  purchase: string;
+  /** Another buyer, with a purchase in the same project. */
+  ben: Person;
+}
+
+export const representative = {
+  kind: "AUTHORIZED_REPRESENTATIVE",
+  firstName: "Rita",
+  lastName: "Rep",
+  email: "rita@harbour.example",
+  dob: "1980-05-17",
+  title: "Director",
+  address: { thoroughfare: "1 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
+};
+
+/** @param from a database to use; one of its own when absent. */
+export async function startPayments(from?: TestDatabase): Promise<Payments> {
+  const database = from ?? (await createTestDatabase());
+  const log = pino({ level: "silent" });
+  const sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
+  const webhookSecret = `whsec_${randomBytes(16).toString("hex")}`;
+  type Host = typeof import("./host.ts");
+  const failures = new Map<string, { when: "before" | "after"; how: "dies" | "is mute" }>();
+  const calls = new Map<string, number>();
+  const processorOf = ({ createStripeProcessor, ProcessorFailure }: Host): PaymentProcessor => {
+    // Configured as for the real one, but for the address.
+    const real = createStripeProcessor({
+      secretKey: sandbox.secretKey,
+      api: sandbox.api,
+      webhookSecret,
+      returnUrl: "https://plat.example/paid",
+      serviceUrl: "https://plat.example",
+    });
+    const wrap =
+      (name: string, method: (...values: unknown[]) => unknown) =>
+      (...values: unknown[]) => {
+        calls.set(name, (calls.get(name) ?? 0) + 1);
+        const failure = failures.get(name);
+        if (!failure) return method(...values);
+        failures.delete(name);
+        return (async () => {
+          if (failure.when === "after") await method(...values);
+          throw failure.how === "dies"
+            ? new Error("The process died.")
+            : new ProcessorFailure("No answer.", true, undefined);
+        })();
+      };
+    return Object.fromEntries(
+      Object.entries(real).map(([name, member]) => [
+        name,
+        typeof member === "function" ? wrap(name, member as () => unknown) : member,
+      ]),
+    ) as unknown as PaymentProcessor;
+  };
+  const here = await import("./host.ts");
+  // The API runs in a realm of its own, and so does what it calls; jobs run here.
+  const forApi = processorOf(await (globalThis.platHost?.() ?? here));
+  const processor = processorOf(here);
+  const world = await startPortfolio(database, { payments: forApi });
+  sandbox.deliverTo({ url: new URL("/webhooks/payments", world.url).href, secret: webhookSecret });
+  const outbox = await createOutbox();
+  const work = async () => {
+    const lines = await runJobs(database.ownerUrl, outbox.provider, undefined, processor);
+    if (process.env.TEST_LOG) console.log(lines.join("\n"));
+  };
+
+  const [bea, ben] = (await Promise.all(["Bea Buyer", "Ben Buyer"].map(world.signUp))) as [Person, Person];
+  const create = createIn(world.owen);
+  const buyer = (person: Person, legalName: string) =>
+    create("createBuyer", { projectId: world.project.id, legalName, price: "400000.00" }).then(async (id) => {
+      await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [id, person.id]);
+      return id;
+    });
+  const [purchase] = await Promise.all([buyer(bea, "Bea Buyer"), buyer(ben, "Ben Buyer")]);
+
+  return {
+    ...world,
+    sandbox,
+    processor,
+    webhookSecret,
+    calls,
+    bea,
+    ben,
+    purchase: purchase!,
+    failNext: (method, when, how = "dies") => void failures.set(method, { when, how }),
+    async settle() {
+      // Time that deliveries would wait for has passed.
+      await world.owner.query(
+        `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'event' and data ? 'due'`,
+      );
+      do await sandbox.kick();
+      while (
+        (
+          await world.owner.query(
+            "select from app_private.sandbox_objects where kind = 'event' and data ? 'due' limit 1",
+          )
+        ).rowCount
+      );
+      await work();
+    },
+    async reconcile() {
+      await world.owner.query("select app_private.add_job('payments__reconcile')");
+      await work();
+      await work();
+    },
+    async stop() {
+      await world.stop();
+      await sandbox.stop();
+      await outbox.remove();
+      if (!from) await database.drop();
+    },
+  };
+}

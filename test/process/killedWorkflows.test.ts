@@ -1,0 +1,173 @@
+/**
+ * The whole service dies in the middle of it all, again and again, API and worker at once: webhooks have every committed event
+ * and none that was rolled back, and each step of a workflow has had its effect exactly once.
+ *
+ * CHANGES=1000 takes as many committed changes, and a fifth of that rolled back, and kills five times.
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { randomUUID } from "node:crypto";
+import { Agent, request } from "node:https";
+import { setTimeout as pause } from "node:timers/promises";
+import { secretKeys } from "../harness/api.ts";
+import { startService, temporaryFolder, type Service } from "../harness/service.ts";
+import { startWorld, type World } from "../harness/world.ts";
+import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
+import { createWorkflow } from "../workflows/world.ts";
+
+const committed = Number(process.env.CHANGES ?? 60);
+const rolledBack = committed / 5;
+const kills = process.env.CHANGES ? 5 : 2;
+/** The key that the API of the harness signs with. */
+const jwtKeys = "test:a secret of the tests with at least 32 characters";
+
+let world: World;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  world = await startWorld(undefined, { loopbackWebhooks: true });
+  receiver = await startReceiver();
+}, 60_000);
+afterAll(async () => {
+  await receiver?.close();
+  await world?.stop();
+});
+
+interface Wish {
+  key: string;
+  input: Record<string, unknown>;
+}
+
+/** Sends a wish; gives the record's id, or the code of the refusal, or LOST when no answer came. */
+function send(url: string, agent: Agent, { input, key }: Wish): Promise<string> {
+  return new Promise((resolve) => {
+    const outgoing = request(
+      `${url}/graphql`,
+      {
+        method: "POST",
+        agent,
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${world.owen.token}`,
+          "idempotency-key": key,
+        },
+      },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("error", () => resolve("LOST"));
+        response.on("end", () => {
+          const { data, errors } = JSON.parse(text);
+          resolve(data?.createLead?.id ?? errors[0].extensions.code);
+        });
+      },
+    );
+    outgoing.on("error", () => resolve("LOST"));
+    outgoing.end(
+      JSON.stringify({
+        query: "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
+        variables: { input },
+      }),
+    );
+  });
+}
+
+test("nothing is lost, nothing made up, nothing done twice", async () => {
+  await using folder = await temporaryFolder();
+  const env = {
+    DATABASE_URL: world.database.ownerUrl,
+    DATA_DIR: folder.path,
+    JWT_KEYS: jwtKeys,
+    SECRET_KEYS: secretKeys.map(({ kid, secret }) => `${kid}:${secret}`).join(","),
+    LOOPBACK_WEBHOOKS: "1",
+  };
+  await world.owen.get("mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }", {
+    input: { organizationId: world.harbour.id, url: `${receiver.url}/events`, events: ["lead.created"] },
+  });
+  await createWorkflow(
+    world,
+    [
+      { type: "ADD_TAG", config: { tag: "new" } },
+      { type: "CREATE_TASK", config: { title: "Call {{ lead.name }}" } },
+      { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/calls`, body: { name: "{{ lead.name }}" } } },
+      { type: "CREATE_NOTE", config: { text: "Answer: {{ steps[3].status }}" } },
+    ],
+    { trigger: { type: "EVENT", event: "lead.created" } },
+  );
+  const wishes: Wish[] = Array.from({ length: committed + rolledBack }, (_, n) => ({
+    key: randomUUID(),
+    input: {
+      projectId: world.project.id,
+      email: `lead${n}@example.com`,
+      // An agent without a name is refused when the lead and its event are written already.
+      ...(n % 6 === 5 ? { name: "Ghost", agent: { email: `agent${n}@example.com` } } : { name: "Real" }),
+    },
+  }));
+  const agent = new Agent({ rejectUnauthorized: false, keepAlive: true, maxSockets: 8 });
+  const answers: string[] = [];
+  let service: Service | undefined;
+  let next = 0;
+  let lost = 0;
+  async function write(): Promise<void> {
+    while (next < wishes.length) {
+      const n = next++;
+      for (let answer = "LOST"; answer === "LOST"; answers[n] = answer) {
+        while (!service) await pause(5);
+        answer = await send(service.baseUrl, agent, wishes[n]!);
+        if (answer === "LOST") lost += 1;
+      }
+    }
+  }
+  const writing = Promise.all(Array.from({ length: 8 }, write));
+  for (let round = 1; round <= kills; round += 1) {
+    const doomed = await startService({ env });
+    service = doomed;
+    // In the middle of it: some changes answered, some calls on their way.
+    const calls = receiver.messages.filter(({ path }) => path === "/calls").length;
+    while (answers.filter(Boolean).length < (round * wishes.length) / (kills + 1)) await pause(2);
+    while (receiver.messages.filter(({ path }) => path === "/calls").length === calls) await pause(2);
+    service = undefined;
+    await doomed.stop("SIGKILL");
+  }
+  await using last = await startService({ env });
+  service = last;
+  await writing;
+  agent.destroy();
+  expect(answers.filter((answer) => answer === "BAD_USER_INPUT")).toHaveLength(rolledBack);
+  const leads = new Set(answers.filter((answer) => answer !== "BAD_USER_INPUT"));
+  expect(leads.size).toBe(committed);
+  expect(lost).toBeGreaterThan(0);
+
+  const arrived = (path: string) =>
+    new Set(receiver.messages.filter((m) => m.path === path).map(({ id }) => id));
+  const count = async (text: string): Promise<any> => (await world.owner.query(text)).rows[0];
+  while (
+    arrived("/events").size < committed ||
+    (await count("select count(*)::int as n from app_public.workflow_executions where status = 'COMPLETED'"))
+      .n < committed
+  )
+    await pause(20);
+  const { rows: events } = await world.owner.query(
+    "select id, subject_id from app_public.events where name = 'lead.created'",
+  );
+  expect(new Set(events.map((event) => event.subject_id))).toEqual(leads);
+  expect(arrived("/events")).toEqual(new Set(events.map((event) => event.id)));
+  expect(receiver.messages.filter(({ text }) => text.includes("Ghost"))).toEqual([]);
+  // Each step exactly once, whatever the number of attempts: a call is made again only under its id.
+  expect(
+    await count(`select count(*)::int as executions, count(distinct subject_id)::int as subjects, sum(n)::int as steps, max(n)::int as most from (
+      select e.subject_id, (select count(*) from app_public.workflow_step_runs r where r.execution_id = e.id and r.status = 'SUCCEEDED') as n
+      from app_public.workflow_executions e) x`),
+  ).toEqual({ executions: committed, subjects: committed, steps: 4 * committed, most: 4 });
+  expect(
+    await count(`select count(*)::int as leads, count(*) filter (where
+        (select count(*) from app_public.tasks t where t.lead_id = l.id and t.title = 'Call Real') = 1
+        and (select count(*) from app_public.lead_notes n where n.lead_id = l.id and n.text = 'Answer: 204') = 1
+        and (select count(*) from app_public.events v where v.subject_id = l.id and v.name = 'lead.updated') = 1
+        and l.tags::text[] = '{new}')::int as whole
+      from app_public.leads l`),
+  ).toEqual({ leads: committed, whole: committed });
+  const calls = receiver.messages.filter(({ path }) => path === "/calls");
+  expect(arrived("/calls").size).toBe(committed);
+  expect(new Set(calls.map(({ event }) => event.subjectId))).toEqual(leads);
+  expect(calls.length).toBeLessThan(committed + kills * 64);
+}, 600_000);

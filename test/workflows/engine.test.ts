@@ -1,0 +1,703 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { Webhook } from "standardwebhooks";
+import type { Workflows } from "../../src/workflows/runner.ts";
+import { startWorld, type World } from "../harness/world.ts";
+import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
+import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
+import { createWorkflow, reaches, read, runWorkflows, start, until } from "./world.ts";
+
+// What steps do, and what becomes of executions: the real worker, a real HTTPS receiver, the API.
+
+let world: World;
+let receiver: Receiver;
+let outbox: Outbox;
+let workflows: Workflows;
+
+beforeAll(async () => {
+  world = await startWorld(undefined, { loopbackWebhooks: true });
+  [receiver, outbox, workflows] = await Promise.all([
+    startReceiver(),
+    createOutbox(),
+    runWorkflows(world, 2000),
+  ]);
+}, 60_000);
+afterAll(async () => {
+  await workflows?.stop();
+  await receiver?.close();
+  await outbox?.remove();
+  await world?.stop();
+});
+beforeEach(() => receiver.answers(status(204)));
+
+let leads = 0;
+
+async function lead(rest: Record<string, unknown> = {}): Promise<string> {
+  const { createLead } = await world.owen.get(
+    "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
+    {
+      input: {
+        projectId: world.project.id,
+        name: "Lea <b>Lead</b>",
+        email: `lea.${++leads}@example.com`,
+        ...rest,
+      },
+    },
+  );
+  return createLead.id;
+}
+
+const sql = async (text: string, values: unknown[] = []): Promise<any[]> =>
+  (await world.owner.query(text, values)).rows;
+
+/** As if the pause before the current step were over. */
+const dueNow = (id: string) =>
+  sql("update app_public.workflow_executions set scheduled_at = now() where id = $1 returning id", [id]);
+
+const done = async (id: string) => {
+  const execution = await reaches(world.owen, id, "COMPLETED");
+  return execution.steps.map((run: any) => run.output);
+};
+
+test("each type of step has its effect, as the doing of a workflow", async () => {
+  receiver.answers((_message, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end('{"score": 42, "label": "good"}'),
+  );
+  const { createWebhook: webhook } = await world.owen.get(
+    "mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id secret } }",
+    {
+      input: { organizationId: world.harbour.id, url: `${receiver.url}/events`, events: ["webhook.updated"] },
+    },
+  );
+  const subject = await lead();
+  const workflow = await createWorkflow(world, [
+    { type: "ASSIGN", config: { to: "MEMBER", memberId: world.max.id } },
+    { type: "ADD_TAG", config: { tag: "vip" } },
+    { type: "ADD_TAG", config: { tag: "old" } },
+    { type: "REMOVE_TAG", config: { tag: "old" } },
+    { type: "UPDATE_FIELD", config: { field: "status", value: "HOT" } },
+    {
+      type: "UPDATE_FIELD",
+      config: { field: "company", value: "{{ lead.firstName }}{{ context.company }}" },
+    },
+    {
+      type: "CREATE_TASK",
+      config: { title: "Call {{ lead.name }}", type: "CALL", priority: "HIGH", dueInSeconds: 3600 },
+    },
+    { type: "CREATE_NOTE", config: { text: "{{ assignee.fullName }} calls.", pinned: true } },
+    {
+      type: "CALL_WEBHOOK",
+      config: {
+        url: `${receiver.url}/score`,
+        body: { name: "{{ lead.name }}", of: ["{{ project.title }}"] },
+      },
+    },
+    { type: "BRANCH", config: { condition: { ">": [{ var: "steps.9.body.score" }, 40] }, then: 12 } },
+    { type: "STOP", config: { reason: "Not good enough." } },
+    {
+      type: "SEND_EMAIL",
+      config: {
+        subject: "Your score is {{ steps[9].body.score }}",
+        body: "Dear {{ lead.name }},\n\nwelcome to {{ project.title }}.",
+        html: "<p>Dear {{ lead.name }}</p>",
+      },
+    },
+    { type: "NOTIFY_TEAM", config: { message: "{{ lead.name }} is {{ lead.status }}." } },
+    { type: "CREATE_NOTE", waitSeconds: 3600, config: { text: "An hour later." } },
+    { type: "WAIT", waitSeconds: 3600 },
+    { type: "STOP" },
+    { type: "CREATE_NOTE", config: { text: "Never." } },
+  ]);
+  const id = await start(world.owen, workflow, subject, { company: "Acme" });
+  const waiting = await reaches(world.owen, id, (execution) => execution.currentStep === 14);
+  expect(Date.parse(waiting.scheduledAt) - Date.now()).toBeGreaterThan(3_500_000);
+  expect(waiting.steps.map((run: any) => [run.step.sequence, run.step.type, run.status])).toEqual([
+    ...[
+      "ASSIGN",
+      "ADD_TAG",
+      "ADD_TAG",
+      "REMOVE_TAG",
+      "UPDATE_FIELD",
+      "UPDATE_FIELD",
+      "CREATE_TASK",
+      "CREATE_NOTE",
+      "CALL_WEBHOOK",
+      "BRANCH",
+    ].map((type, index) => [index + 1, type, "SUCCEEDED"]),
+    [12, "SEND_EMAIL", "SUCCEEDED"],
+    [13, "NOTIFY_TEAM", "SUCCEEDED"],
+  ]);
+  await dueNow(id);
+  await reaches(world.owen, id, (execution) => execution.currentStep === 15);
+  await dueNow(id);
+  await reaches(world.owen, id, "COMPLETED");
+
+  const data = await world.owen.get(
+    `query ($id: ID!) { lead(id: $id) { status company tags firstResponseAt assignee { id } notes { text pinned author { id } }
+      tasks { title type priority dueAt assignee { id } createdBy { id } workflowExecution { id subject { __typename ... on Lead { id } } startedBy { id } } }
+      workflowExecutions { id status } } }`,
+    { id: subject },
+  );
+  expect(data.lead).toMatchObject({
+    status: "HOT",
+    company: "Acme",
+    tags: ["vip"],
+    firstResponseAt: expect.any(String),
+    assignee: { id: world.max.id },
+    notes: [
+      { text: "Max Member calls.", pinned: true, author: null },
+      { text: "An hour later.", pinned: false, author: null },
+    ],
+    tasks: [
+      {
+        title: "Call Lea <b>Lead</b>",
+        type: "CALL",
+        priority: "HIGH",
+        assignee: { id: world.max.id },
+        createdBy: null,
+        workflowExecution: {
+          id,
+          subject: { __typename: "Lead", id: subject },
+          startedBy: { id: world.owen.id },
+        },
+      },
+    ],
+    workflowExecutions: [{ id, status: "COMPLETED" }],
+  });
+  // The call: signed with the secret of the organization's webhook at the same host.
+  const call = receiver.messages.find(({ path }) => path === "/score")!;
+  expect(new Webhook(webhook.secret).verify(call.text, call.headers)).toEqual({
+    executionId: id,
+    workflowId: workflow,
+    organizationId: world.harbour.id,
+    subjectType: "LEAD",
+    subjectId: subject,
+    data: { name: "Lea <b>Lead</b>", of: ["Harbour View"] },
+  });
+  // The mails, with a Message-ID that a second attempt would have too.
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  const mails = await outbox.take();
+  expect(
+    mails.map((mail) => [mail.to![0]!.address, mail.subject, mail.replyTo?.[0]?.address]).toSorted(),
+  ).toEqual(
+    [
+      [`lea.${leads}@example.com`, "Your score is 42", world.max.email],
+      [world.max.email, expect.stringMatching(/^Workflow/), world.max.email],
+    ].toSorted(),
+  );
+  const mail = mails.find(({ subject }) => subject === "Your score is 42")!;
+  expect(mail.text).toContain("Dear Lea <b>Lead</b>,\n\nwelcome to Harbour View.");
+  expect(mail.html).toContain("<p>Dear Lea &lt;b&gt;Lead&lt;/b&gt;</p>");
+  expect(mail.messageId).toMatch(/^<[0-9a-f]{40}@/);
+  // What it did says who did it, and how deep.
+  const events = await sql(
+    "select name, actor_type::text, actor_id, workflow_depth from app_public.events where subject_id = $1 and actor_type = 'WORKFLOW' order by id",
+    [subject],
+  );
+  expect(events.map(({ name }) => name)).toEqual([
+    "lead.assigned",
+    ...Array(3).fill("lead.updated"),
+    "lead.status_changed",
+    "lead.updated",
+    "lead.updated",
+  ]);
+  expect(new Set(events.map((e) => `${e.actor_id} ${e.workflow_depth}`))).toEqual(new Set(["null 1"]));
+}, 40_000);
+
+test("a step that fails is tried again, left out, or ends the execution, as it says", async () => {
+  const subject = await lead();
+  const call = { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/flaky`, body: {} } };
+  receiver.answers(status(503));
+  const retried = await start(world.owen, await createWorkflow(world, [call]), subject);
+  const failedOnce = await reaches(world.owen, retried, (execution) => execution.attempts === 1);
+  expect(failedOnce).toMatchObject({ status: "RUNNING", error: null, currentStep: 1 });
+  expect(failedOnce.steps).toMatchObject([
+    { attempt: 1, status: "FAILED", error: "The receiver answered 503.", output: { status: 503 } },
+  ]);
+  const pause = Date.parse(failedOnce.scheduledAt) - Date.parse(failedOnce.steps[0].finishedAt);
+  expect(pause).toBeGreaterThan(7_000);
+  expect(pause).toBeLessThan(13_000);
+  receiver.answers(status(204));
+  await dueNow(retried);
+  const succeeded = await reaches(world.owen, retried, "COMPLETED");
+  expect(succeeded.steps.map((run: any) => [run.attempt, run.status])).toEqual([
+    [1, "FAILED"],
+    [2, "SUCCEEDED"],
+  ]);
+  const calls = receiver.messages.filter(({ path }) => path === "/flaky");
+  expect(new Set(calls.map(({ id }) => id)).size).toBe(1);
+  expect(calls).toHaveLength(2);
+  expect(calls[0]!.headers["webhook-signature"]).toBeDefined();
+
+  receiver.answers(status(500));
+  const [skips, fails, exhausts, escalates] = await Promise.all(
+    (
+      [
+        ["SKIP", await lead()],
+        ["FAIL", await lead()],
+        ["RETRY", await lead()],
+        ["ESCALATE", await lead()],
+      ] as const
+    ).map(async ([onError, id]) =>
+      start(
+        world.owen,
+        await createWorkflow(world, [
+          { ...call, onError },
+          { type: "CREATE_NOTE", config: { text: "After." } },
+        ]),
+        id,
+      ),
+    ),
+  );
+  expect(await reaches(world.owen, skips!, "COMPLETED")).toMatchObject({
+    steps: [{ status: "SKIPPED", error: "The receiver answered 500." }, { status: "SUCCEEDED" }],
+  });
+  expect(await reaches(world.owen, fails!, "FAILED")).toMatchObject({
+    error: "The receiver answered 500.",
+    currentStep: 1,
+    completedAt: expect.any(String),
+    steps: [{ status: "FAILED" }],
+  });
+  for (let attempt = 1; attempt < 5; attempt += 1) {
+    await reaches(world.owen, exhausts!, (execution) => execution.attempts === attempt);
+    await dueNow(exhausts!);
+  }
+  const exhausted = await reaches(world.owen, exhausts!, "FAILED");
+  expect(exhausted.steps.map((run: any) => [run.attempt, run.status])).toEqual(
+    [1, 2, 3, 4, 5].map((attempt) => [attempt, "FAILED"]),
+  );
+  expect(await reaches(world.owen, escalates!, "PAUSED")).toMatchObject({
+    pauseReason: "Step 1 failed: The receiver answered 500.",
+    currentStep: 1,
+  });
+  // Resuming tries it again.
+  receiver.answers(status(204));
+  await world.owen.get("mutation ($id: ID!) { resumeWorkflowExecution(input: { id: $id }) { id } }", {
+    id: escalates,
+  });
+  expect((await reaches(world.owen, escalates!, "COMPLETED")).steps.map((run: any) => run.status)).toEqual([
+    "FAILED",
+    "SUCCEEDED",
+    "SUCCEEDED",
+  ]);
+}, 40_000);
+
+test("one of many that cannot keeps the others from nothing", async () => {
+  const subjects = await Promise.all([lead(), lead(), lead()]);
+  await sql(
+    "update app_public.leads set tags = (select array_agg('t' || n) from generate_series(1, 50) n) where id = $1",
+    [subjects[1]],
+  );
+  const workflow = await createWorkflow(world, [
+    { type: "ADD_TAG", config: { tag: "more" }, onError: "FAIL" },
+  ]);
+  await world.owen.get("mutation ($input: BatchWorkflowInput!) { batchWorkflow(input: $input) { id } }", {
+    input: { id: workflow, subjectIds: subjects },
+  });
+  const statuses = await until(
+    () =>
+      sql(
+        "select subject_id, status::text, error from app_public.workflow_executions where workflow_id = $1 order by array_position($2, subject_id)",
+        [workflow, subjects],
+      ),
+    (rows) => rows.every((row) => row.status === "COMPLETED" || row.status === "FAILED"),
+  );
+  expect(statuses.map((row) => row.status)).toEqual(["COMPLETED", "FAILED", "COMPLETED"]);
+  expect(statuses[1].error).toBe("Give at most 50 tags, 2,500 characters together.");
+}, 30_000);
+
+test("states, members and texts hold for steps too", async () => {
+  const wrong = await Promise.all(
+    [
+      // Lost leads need a reason, which the definition cannot know.
+      { type: "UPDATE_FIELD", config: { field: "status", value: "LOST" } },
+      { type: "CREATE_TASK", config: { title: "{{ context.nothing }}" } },
+      { type: "WAIT", config: { until: "lead.lostAt" } },
+      { type: "SEND_EMAIL", config: { subject: "{{ context.nothing }}", body: "Text" } },
+      { type: "CALL_WEBHOOK", config: { url: "https://localhost:1/closed", body: {} } },
+    ].map(async (step) =>
+      reaches(
+        world.owen,
+        await start(world.owen, await createWorkflow(world, [{ ...step, onError: "FAIL" }]), await lead()),
+        "FAILED",
+      ),
+    ),
+  );
+  expect(wrong.map(({ error }) => error)).toEqual([
+    "A lead that is lost needs a fallout reason.",
+    "Give 1 to 300 characters.",
+    "lead.lostAt has no value.",
+    "The subject or the text of the mail came out empty.",
+    expect.stringMatching(/^There was no answer: /),
+  ]);
+}, 30_000);
+
+test("nobody is written to against their wish", async () => {
+  const mail = [{ type: "SEND_EMAIL", config: { subject: "News", body: "News." }, onError: "FAIL" }];
+  const workflow = await createWorkflow(world, mail);
+  const asked = await lead();
+  await sql("update app_public.leads set do_not_contact = true where id = $1", [asked]);
+  expect(await reaches(world.owen, await start(world.owen, workflow, asked), "COMPLETED")).toMatchObject({
+    steps: [{ status: "SKIPPED", error: "The lead asked not to be contacted.", output: null }],
+  });
+  expect(
+    await reaches(world.owen, await start(world.owen, workflow, await lead({ email: null })), "FAILED"),
+  ).toMatchObject({
+    error: "The lead or buyer has no e-mail address.",
+  });
+  // In a batch: marketing mail.
+  const [silent, follower] = await Promise.all([lead(), lead({ subscribed: true })]);
+  await world.owen.get("mutation ($input: BatchWorkflowInput!) { batchWorkflow(input: $input) { id } }", {
+    input: { id: workflow, subjectIds: [silent, follower] },
+  });
+  const runs = await until(
+    () =>
+      sql(
+        `select e.subject_id, r.status::text, r.error from app_public.workflow_executions e join app_public.workflow_step_runs r on r.execution_id = e.id
+         where e.subject_id = any ($1) order by e.subject_id = $2`,
+        [[silent, follower], follower],
+      ),
+    (rows) => rows.length === 2,
+  );
+  expect(runs).toMatchObject([
+    { status: "SKIPPED", error: "The lead does not follow marketing mail." },
+    { status: "SUCCEEDED" },
+  ]);
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  const mails = await outbox.take();
+  expect(mails.map(({ subject }) => subject)).toEqual(["News"]);
+}, 30_000);
+
+test("an execution waits for an event of its subject, or of what names it, and for no other", async () => {
+  const wait = (config: Record<string, unknown>) => ({
+    type: "WAIT_FOR_EVENT",
+    config: { timeoutSeconds: 3600, ...config },
+  });
+  const note = { type: "CREATE_NOTE", config: { text: "{{ steps[1].event.name }}" } };
+  const subject = await lead();
+  const [task, hot, timeouts, stops] = await Promise.all([
+    start(world.owen, await createWorkflow(world, [wait({ event: "task.created" }), note]), subject),
+    start(
+      world.owen,
+      await createWorkflow(world, [
+        wait({ event: "lead.*", conditions: { "==": [{ var: "event.data.status" }, "HOT"] } }),
+        note,
+      ]),
+      subject,
+    ),
+    start(
+      world.owen,
+      await createWorkflow(world, [wait({ event: "lead.updated", onTimeout: 3 }), note, { type: "STOP" }]),
+      await lead(),
+    ),
+    start(
+      world.owen,
+      await createWorkflow(world, [wait({ event: "lead.updated", onTimeout: "STOP" }), note]),
+      await lead(),
+    ),
+  ]);
+  await Promise.all(
+    [task, hot, timeouts, stops].map((id) =>
+      reaches(world.owen, id!, (execution) => execution.steps.length === 1),
+    ),
+  );
+  const change = (id: string, input: Record<string, unknown>) =>
+    world.owen.get("mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }", {
+      input: { id, ...input },
+    });
+  await change(subject, { company: "Acme" });
+  await change(await lead(), { status: "HOT" });
+  await world.owen.get("mutation ($input: CreateTaskInput!) { createTask(input: $input) { id } }", {
+    input: { leadId: subject, title: "Call" },
+  });
+  expect((await done(task!))[0]).toMatchObject({ event: { name: "task.created" }, timedOut: false });
+  expect(await read(world.owen, hot!)).toMatchObject({ status: "RUNNING", steps: [{ status: "RUNNING" }] });
+  // While it is paused nothing happens, and nothing is missed.
+  await world.owen.get("mutation ($id: ID!) { pauseWorkflowExecution(input: { id: $id }) { id } }", {
+    id: hot,
+  });
+  await change(subject, { status: "HOT" });
+  await change(subject, { status: "WARM" });
+  expect(await read(world.owen, hot!)).toMatchObject({ status: "PAUSED", steps: [{ status: "RUNNING" }] });
+  await world.owen.get("mutation ($id: ID!) { resumeWorkflowExecution(input: { id: $id }) { id } }", {
+    id: hot,
+  });
+  expect((await done(hot!))[0]).toMatchObject({ event: { name: "lead.status_changed" } });
+  const late = [timeouts, stops];
+  await sql(
+    `update app_public.workflow_step_runs set output = output || jsonb_build_object('until', now()) where execution_id = any ($1)`,
+    [late],
+  );
+  for (const id of late) await dueNow(id!);
+  for (const id of late)
+    expect(await done(id!)).toEqual(
+      id === stops ? [{ event: null, timedOut: true }] : [{ event: null, timedOut: true }, null],
+    );
+  expect(await sql("select from app_private.workflow_waits")).toEqual([]);
+}, 40_000);
+
+test("a wait until a time of the record, with an offset", async () => {
+  const workflow = await createWorkflow(world, [
+    { type: "WAIT", config: { until: "lead.registeredAt", offsetSeconds: 7200 } },
+    { type: "WAIT", config: { until: "lead.registeredAt", offsetSeconds: -60 } },
+  ]);
+  const id = await start(world.owen, workflow, await lead());
+  const waiting = await reaches(world.owen, id, (execution) => execution.steps.length === 1);
+  expect(waiting).toMatchObject({ status: "RUNNING", currentStep: 1, steps: [{ status: "RUNNING" }] });
+  expect(Date.parse(waiting.scheduledAt) - Date.now()).toBeGreaterThan(7_000_000);
+  await sql(
+    "update app_public.leads set registered_at = now() - interval '3 hours' where id = (select subject_id from app_public.workflow_executions where id = $1)",
+    [id],
+  );
+  await dueNow(id);
+  expect(
+    (await reaches(world.owen, id, "COMPLETED")).steps.map((run: any) => [
+      run.step.sequence,
+      run.attempt,
+      run.status,
+    ]),
+  ).toEqual([
+    [1, 1, "SUCCEEDED"],
+    [2, 1, "SUCCEEDED"],
+  ]);
+}, 30_000);
+
+test("a pause takes hold between steps; nothing runs after cancel has answered", async () => {
+  const workflow = await createWorkflow(world, [
+    ...Array.from({ length: 3 }, (_, n) => ({ type: "ADD_TAG", config: { tag: `t${n}` } })),
+    { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/slow` } },
+    { type: "CREATE_NOTE", config: { text: "After." } },
+  ]);
+  await sql(
+    "insert into app_public.leads (project_id, name) select $1, 'Many ' || n from generate_series(1, 200) n",
+    [world.project.id],
+  );
+  let open: (() => void)[] = [];
+  receiver.answers((_message, response) => void open.push(() => response.writeHead(204).end()));
+  const { batchWorkflow: batch } = await world.owen.get(
+    "mutation ($input: BatchWorkflowInput!) { batchWorkflow(input: $input) { counts } }",
+    { input: { id: workflow, leadsFilter: { query: "Many" } } },
+  );
+  expect(Object.values(batch.counts as Record<string, number>).reduce((a, b) => a + b, 0)).toBe(200);
+  // Calls are on their way, and steps are being taken.
+  await until(
+    async () => open.length,
+    (amount) => amount > 0,
+  );
+  const [held] = await sql(
+    "select id from app_public.workflow_executions where workflow_id = $1 and holder is not null limit 1",
+    [workflow],
+  );
+  const { pauseWorkflowExecution: paused } = await world.owen.get(
+    'mutation ($id: ID!) { pauseWorkflowExecution(input: { id: $id, reason: "Wait a moment." }) { status pausedBy { id } pauseReason currentStep } }',
+    { id: held.id },
+  );
+  expect(paused).toEqual({
+    status: "PAUSED",
+    pausedBy: { id: world.owen.id },
+    pauseReason: "Wait a moment.",
+    currentStep: 4,
+  });
+  const answering = setInterval(() => {
+    for (const answer of open.splice(0)) answer();
+  }, 20);
+  const [atPause] = await until(
+    () =>
+      sql("select current_step, status::text from app_public.workflow_executions where id = $1", [held.id]),
+    ([row]) => row.current_step === 5,
+  );
+  expect(atPause.status).toBe("PAUSED");
+  const { cancelWorkflowExecutions: cancelled } = await world.owen.get(
+    `mutation ($id: ID!) { cancelWorkflowExecutions(input: { workflowId: $id, reason: "Enough." }) {
+      cancelledCount workflow { id counts } executions(first: 3) { status cancelReason cancelledAt } } }`,
+    { id: workflow },
+  );
+  const facts = async () => ({
+    calls: receiver.messages.filter(({ path }) => path === "/slow").length,
+    runs: (
+      await sql(
+        "select count(*)::int as n, count(*) filter (where r.status = 'RUNNING')::int as open from app_public.workflow_step_runs r join app_public.workflow_executions e on e.id = r.execution_id where e.workflow_id = $1",
+        [workflow],
+      )
+    )[0],
+    tags: (await sql("select sum(cardinality(tags))::int as n from app_public.leads"))[0].n,
+  });
+  const before = await facts();
+  expect(before.runs.open).toBe(0);
+  expect(cancelled.cancelledCount).toBeGreaterThan(0);
+  expect(cancelled.workflow.counts).toMatchObject({
+    PENDING: 0,
+    RUNNING: 0,
+    PAUSED: 0,
+    CANCELLED: cancelled.cancelledCount,
+    COMPLETED: 200 - cancelled.cancelledCount,
+  });
+  expect(cancelled.executions).toEqual(
+    Array(3).fill({ status: "CANCELLED", cancelReason: "Enough.", cancelledAt: expect.any(String) }),
+  );
+  // The worker goes on with others.
+  await done(await start(world.owen, await createWorkflow(world, [{ type: "STOP" }]), await lead()));
+  expect(await facts()).toEqual(before);
+  clearInterval(answering);
+}, 60_000);
+
+test("cancelling waits for the call that is under way", async () => {
+  const workflow = await createWorkflow(world, [
+    { type: "CALL_WEBHOOK", config: { url: `${receiver.url}/waits` } },
+    { type: "CREATE_NOTE", config: { text: "After." } },
+  ]);
+  let answer: (() => void) | undefined;
+  receiver.answers((_message, response) => void (answer = () => response.writeHead(204).end()));
+  const id = await start(world.owen, workflow, await lead());
+  await until(async () => answer, Boolean);
+  let answered = false;
+  const cancelling = world.owen
+    .ask("mutation ($id: ID!) { cancelWorkflowExecution(input: { id: $id }) { status } }", { id })
+    .then((result) => {
+      answered = true;
+      return result;
+    });
+  await until(
+    () => sql("select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()"),
+    (rows) => rows.length > 0,
+  );
+  expect(answered).toBe(false);
+  answer!();
+  // What was under way is done; the next step is not.
+  const { data, errors } = await cancelling;
+  const execution = await reaches(world.owen, id, (e) => ["CANCELLED", "COMPLETED"].includes(e.status));
+  if (errors) expect(execution.status).toBe("COMPLETED");
+  else expect(data.cancelWorkflowExecution.status).toBe("CANCELLED");
+  expect(execution.steps[0]).toMatchObject({ status: "SUCCEEDED" });
+}, 30_000);
+
+test("what an execution is about may go away: then it ends", async () => {
+  const workflow = await createWorkflow(world, [
+    { type: "CREATE_NOTE", waitSeconds: 3600, config: { text: "Later." } },
+  ]);
+  const { createProject: project } = await world.owen.get(
+    "mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }",
+    {
+      input: {
+        organizationId: world.harbour.id,
+        title: "Old",
+        status: "SELLING",
+        currency: "CAD",
+        address: { country: "CA" },
+      },
+    },
+  );
+  const [deleted, archived, kept] = await Promise.all([lead(), lead({ projectId: project.id }), lead()]);
+  const [a, b, c] = await Promise.all(
+    [deleted, archived, kept].map((id) => start(world.owen, workflow, id!)),
+  );
+  await world.owen.get("mutation ($id: ID!) { deleteLead(input: { id: $id }) { id } }", { id: deleted });
+  await world.owen.get(
+    'mutation ($id: ID!) { updateProject(input: { id: $id, status: "ARCHIVED" }) { id } }'.replace(
+      '"ARCHIVED"',
+      "ARCHIVED",
+    ),
+    { id: project.id },
+  );
+  await world.owen.get("mutation ($id: ID!) { disableWorkflow(input: { id: $id }) { id } }", {
+    id: workflow,
+  });
+  for (const id of [a, b, c]) await dueNow(id!);
+  expect(await reaches(world.owen, c!, "COMPLETED")).toMatchObject({ steps: [{ status: "SUCCEEDED" }] });
+  await until(
+    () =>
+      sql("select from app_public.workflow_executions where id = any ($1) and status = 'CANCELLED'", [
+        [a, b],
+      ]),
+    (rows) => rows.length === 2,
+  );
+  const reasons = await sql(
+    "select cancel_reason from app_public.workflow_executions where id = any ($1) order by array_position($1, id)",
+    [[a, b]],
+  );
+  expect(reasons.map((row) => row.cancel_reason)).toEqual([
+    "The lead was deleted.",
+    "The project is archived.",
+  ]);
+}, 30_000);
+
+test("cancelling a purchase cancels its executions", async () => {
+  const [unit] = await sql(
+    "insert into app_public.units (project_id, title, number, status, price) values ($1, 'Home', 'W1', 'AVAILABLE', 400000) returning id",
+    [world.project.id],
+  );
+  const { convertLead: buyer } = await world.owen.get(
+    "mutation ($input: ConvertLeadInput!) { convertLead(input: $input) { id } }",
+    { input: { leadId: await lead(), unitId: unit.id, price: "400000" } },
+  );
+  const workflow = await createWorkflow(
+    world,
+    [
+      {
+        type: "UPDATE_FIELD",
+        config: { field: "company", value: "{{ unit.number }} {{ lead.status }} {{ buyer.price }}" },
+      },
+      { type: "ASSIGN", config: { to: "NEXT_IN_TURN" } },
+      { type: "ADD_TAG", config: { tag: "bought" } },
+      { type: "WAIT", waitSeconds: 3600 },
+    ],
+    { subjectType: "BUYER" },
+  );
+  const id = await start(world.owen, workflow, buyer.id);
+  await reaches(world.owen, id, (execution) => execution.currentStep === 4);
+  const facts = await world.owen.get(
+    `query ($id: ID!, $execution: ID!) { buyer(id: $id) { company assignee { id } lead { tags } workflowExecutions { id } }
+      workflowExecution(id: $execution) { subjectId subject { __typename ... on Buyer { id } } } }`,
+    { id: buyer.id, execution: id },
+  );
+  expect(facts).toEqual({
+    buyer: {
+      company: "W1 CONVERTED 400000",
+      assignee: { id: world.max.id },
+      lead: { tags: ["bought"] },
+      workflowExecutions: [{ id }],
+    },
+    workflowExecution: { subjectId: buyer.id, subject: { __typename: "Buyer", id: buyer.id } },
+  });
+  const [reason] = await sql(
+    "select id from app_public.fallout_reasons where project_id = $1 order by sequence limit 1",
+    [world.project.id],
+  );
+  await world.owen.get("mutation ($input: UpdateBuyerInput!) { updateBuyer(input: $input) { id } }", {
+    input: { id: buyer.id, status: "CANCELLED", falloutReasonId: reason.id },
+  });
+  expect(await read(world.owen, id)).toMatchObject({
+    status: "CANCELLED",
+    cancelReason: "The purchase was cancelled.",
+  });
+  expect(
+    (
+      await world.owen.refused(
+        "mutation ($input: CreateWorkflowExecutionInput!) { createWorkflowExecution(input: $input) { id } }",
+        {
+          input: { workflowId: workflow, subjectId: buyer.id },
+        },
+      )
+    ).code,
+  ).toBe("CONFLICT");
+}, 30_000);
+
+test("a pause ends by itself at resumeAt", async () => {
+  const id = await start(
+    world.owen,
+    await createWorkflow(world, [
+      { type: "ADD_TAG", config: { tag: "paused" } },
+      { type: "WAIT", waitSeconds: 3600 },
+    ]),
+    await lead(),
+  );
+  await reaches(world.owen, id, (execution) => execution.currentStep === 2);
+  const at = new Date(Date.now() + 60_000).toISOString();
+  const { pauseWorkflowExecution: paused } = await world.owen.get(
+    "mutation ($id: ID!, $at: DateTime) { pauseWorkflowExecution(input: { id: $id, resumeAt: $at }) { status resumeAt } }",
+    { id, at },
+  );
+  expect(paused).toMatchObject({ status: "PAUSED", resumeAt: expect.any(String) });
+  await sql("update app_public.workflow_executions set resume_at = now() where id = $1", [id]);
+  const resumed = await reaches(world.owen, id, (execution) => execution.status !== "PAUSED");
+  expect(resumed).toMatchObject({ status: "RUNNING", resumeAt: null, currentStep: 2 });
+}, 30_000);

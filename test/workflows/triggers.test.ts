@@ -1,0 +1,449 @@
+/** What starts workflows by itself: events and the clock, exactly once, within bounds. The steps are left alone here. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { setImmediate } from "node:timers/promises";
+import pino from "pino";
+import { nextRun } from "../../src/workflows/schedule.ts";
+import { startTriggers, type Triggers } from "../../src/workflows/triggers.ts";
+import { createProject } from "../harness/portfolio.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+let triggers: Triggers[];
+
+beforeAll(async () => {
+  world = await startWorld();
+  const options = { connectionString: world.database.ownerUrl, log: pino({ level: "silent" }) };
+  // Two processes, as in a cluster.
+  triggers = await Promise.all([startTriggers(options), startTriggers(options)]);
+});
+afterAll(async () => {
+  await Promise.all(triggers.map((process) => process.stop()));
+  await world.stop();
+});
+beforeEach(async () => {
+  await world.owner.query("update app_public.workflows set status = 'DISABLED' where status = 'ENABLED'");
+});
+
+async function enabled(
+  trigger: Record<string, unknown>,
+  rest: Record<string, unknown> = {},
+  person = world.owen,
+): Promise<string> {
+  const { createWorkflow } = await person.get(
+    `mutation ($input: CreateWorkflowInput!) { createWorkflow(input: $input) { id } }`,
+    {
+      input: {
+        organizationId: world.harbour.id,
+        name: "Automatic",
+        subjectType: "LEAD",
+        trigger,
+        steps: [{ type: "ADD_TAG", config: { tag: "seen" } }],
+        ...rest,
+      },
+    },
+  );
+  await act("enableWorkflow", createWorkflow.id, person);
+  return createWorkflow.id;
+}
+const act = (operation: string, id: string, person = world.owen) =>
+  person.get(`mutation ($id: ID!) { ${operation}(input: { id: $id }) { id } }`, { id });
+
+let names = 0;
+const lead = async (input: Record<string, unknown> = {}): Promise<string> =>
+  (
+    await world.owen.get(`mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`, {
+      input: { projectId: world.project.id, name: `Lead ${++names}`, ...input },
+    })
+  ).createLead.id;
+const update = (id: string, input: Record<string, unknown>) =>
+  world.owen.get(`mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }`, {
+    input: { id, ...input },
+  });
+
+interface Execution {
+  id: string;
+  subject_id: string;
+  status: string;
+  trigger_type: string;
+  event: string | null;
+  depth: number;
+  error: string | null;
+}
+async function executions(workflow: string): Promise<Execution[]> {
+  const { rows } = await world.owner.query<Execution>(
+    `select x.id, x.subject_id, x.status, x.trigger_type, x.depth, x.error, e.name as event
+     from app_public.workflow_executions x left join app_public.events e on e.id = x.trigger_event_id where x.workflow_id = $1 order by x.id`,
+    [workflow],
+  );
+  return rows;
+}
+
+/** Waits until everything that happened was read. */
+async function caughtUp(): Promise<void> {
+  for (const end = Date.now() + 20_000; ; await setImmediate()) {
+    const { rows } = await world.owner.query(
+      `select from app_private.workflow_streams s join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence`,
+    );
+    if (rows.length === 0) return;
+    if (Date.now() > end) throw new Error("The streams were not read.");
+  }
+}
+async function until<T>(look: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+  for (const end = Date.now() + 20_000; ; await setImmediate()) {
+    const value = await look();
+    if (isSo(value)) return value;
+    if (Date.now() > end) throw new Error(JSON.stringify(value, null, 2));
+  }
+}
+
+describe("events", () => {
+  test("start enabled workflows of the organization and project, from then on, until they are disabled", async () => {
+    const other = await createProject(world.owen, { organizationId: world.harbour.id, title: "Other Place" });
+    await lead();
+    const created = { type: "EVENT", event: "lead.created" };
+    const [everywhere, here, foreign] = [
+      await enabled(created),
+      await enabled(created, { projectId: world.project.id }),
+      await enabled(created, { organizationId: world.summit.id }, world.olga),
+    ];
+    const first = await lead();
+    const second = await lead({ projectId: other.id });
+    await caughtUp();
+    await act("disableWorkflow", everywhere);
+    await lead();
+    await caughtUp();
+    expect(await executions(everywhere)).toMatchObject(
+      [first, second].map((subject_id) => ({
+        subject_id,
+        status: "PENDING",
+        trigger_type: "EVENT",
+        event: "lead.created",
+        depth: 0,
+        error: null,
+      })),
+    );
+    expect((await executions(here)).map((x) => x.subject_id)).toEqual([
+      first,
+      expect.not.stringMatching(second),
+    ]);
+    expect(await executions(foreign)).toEqual([]);
+    const { workflow } = await world.max.get(
+      `query ($id: ID!) { workflow(id: $id) { lastRunAt nextRunAt triggerError } }`,
+      { id: everywhere },
+    );
+    expect(workflow).toEqual({ lastRunAt: expect.any(String), nextRunAt: null, triggerError: null });
+    // Read again from where it was left, though a change passed meanwhile that it did not count.
+    await act("enableWorkflow", everywhere);
+    await caughtUp();
+    expect(await executions(everywhere)).toHaveLength(2);
+  });
+
+  test("start those whose filter selects the subject and whose conditions hold", async () => {
+    const hot = await enabled(
+      { type: "EVENT", event: "lead.status_changed", filter: { tags: ["vip", "friend"], isAgent: false } },
+      {
+        conditions: {
+          and: [
+            { "==": [{ var: "event.changes.status.1" }, "HOT"] },
+            { ">": [{ var: "lead.budgetMax" }, 9] },
+            { in: ["Harbour", { var: "project.title" }] },
+            { "<": [{ secondsSince: { var: "lead.registeredAt" } }, 3600] },
+            { "!": [{ var: "buyer" }] },
+          ],
+        },
+      },
+    );
+    const [yes, poor, untagged, cold] = [
+      await lead({ tags: ["vip"] }),
+      await lead({ tags: ["vip"] }),
+      await lead(),
+      await lead({ tags: ["friend"] }),
+    ];
+    await update(yes, { budgetMax: "100000.00" });
+    await update(untagged, { budgetMax: "100000.00" });
+    await update(poor, { budgetMax: "8.00" });
+    await update(cold, { budgetMax: "100000.00" });
+    for (const id of [yes, poor, untagged]) await update(id, { status: "HOT" });
+    await update(cold, { status: "COLD" });
+    await caughtUp();
+    expect((await executions(hot)).map((x) => x.subject_id)).toEqual([yes]);
+  });
+
+  test("of other records start workflows for the lead that they name", async () => {
+    const noted = await enabled({ type: "EVENT", event: "lead_note.*" });
+    const id = await lead();
+    await world.owen.get(
+      `mutation ($id: ID!) { createLeadNote(input: { leadId: $id, text: "Hello." }) { id } }`,
+      { id },
+    );
+    await caughtUp();
+    expect(await executions(noted)).toMatchObject([{ subject_id: id, event: "lead_note.created" }]);
+  });
+
+  test("count exactly once though the workers lose their connections all the time; what was rolled back never", async () => {
+    const id = await enabled({ type: "EVENT", event: "lead.created" }, { reentry: "ALWAYS" });
+    for (let round = 0; round < 5; round++) {
+      const client = await world.owner.connect();
+      for (let i = 0; i < 20; i++) {
+        await client.query("begin");
+        await client.query("insert into app_public.leads (project_id, name) values ($1, $2)", [
+          world.project.id,
+          `Crowd ${round}.${i}`,
+        ]);
+        await client.query(i % 5 === 4 ? "rollback" : "commit");
+      }
+      client.release();
+      await world.owner.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'plat-triggers' and datname = current_database()",
+      );
+    }
+    await caughtUp();
+    const { rows } = await world.owner.query(
+      `select count(*)::int as events, count(distinct e.subject_id)::int as leads, count(x.id)::int as executions, count(distinct x.trigger_event_id)::int as started
+       from app_public.events e left join app_public.workflow_executions x on x.trigger_event_id = e.id and x.workflow_id = $1
+       where e.name = 'lead.created' and e.data ->> 'name' like 'Crowd %'`,
+      [id],
+    );
+    expect(rows).toEqual([{ events: 80, leads: 80, executions: 80, started: 80 }]);
+  });
+});
+
+describe("bounds", () => {
+  test("a workflow that leads to itself is cut after the sixth execution in a row, visibly", async () => {
+    const id = await enabled({ type: "EVENT", event: "lead.updated" }, { reentry: "ALWAYS" });
+    const subject = await lead();
+    await update(subject, { company: "Loop 0" });
+    // What the step of each execution does, as the engine does it.
+    let done = 0;
+    await until(
+      async () => {
+        await caughtUp();
+        const all = await executions(id);
+        for (const { depth } of all.slice(done).filter((x) => x.status === "PENDING")) {
+          const client = await world.owner.connect();
+          await client.query("begin");
+          await client.query("select set_config('plat.workflow_depth', $1, true)", [String(depth + 1)]);
+          await client.query("update app_public.leads set company = $2 where id = $1", [
+            subject,
+            `Loop ${depth + 1}`,
+          ]);
+          await client.query("commit");
+          client.release();
+        }
+        done = all.length;
+        return all;
+      },
+      (all) => all.some((x) => x.status === "FAILED"),
+    );
+    await caughtUp();
+    const all = await executions(id);
+    expect(all.map((x) => [x.depth, x.status])).toEqual([
+      ...[0, 1, 2, 3, 4, 5].map((depth) => [depth, "PENDING"]),
+      [6, "FAILED"],
+    ]);
+    expect(all.at(-1)!.error).toMatch(/6 executions led to this one/);
+    const { workflow } = await world.owen.get(
+      `query ($id: ID!) { workflow(id: $id) { triggerError executions(status: [FAILED]) { error triggerEvent { name } } } }`,
+      { id },
+    );
+    expect(workflow).toEqual({
+      triggerError: expect.stringMatching(/UTC: It leads to itself/),
+      executions: [{ error: expect.stringMatching(/Not started/), triggerEvent: { name: "lead.updated" } }],
+    });
+  });
+
+  test("even one that is started by its own executions ends", async () => {
+    const id = await enabled({ type: "EVENT", event: "workflow_execution.*" }, { reentry: "ALWAYS" });
+    await enabled({ type: "EVENT", event: "lead.created" });
+    await lead();
+    await caughtUp();
+    expect((await executions(id)).map((x) => [x.depth, x.status])).toEqual([
+      ...[1, 2, 3, 4, 5].map((depth) => [depth, "PENDING"]),
+      [6, "FAILED"],
+    ]);
+  });
+
+  test("for one subject a workflow is started ten times an hour, and the eleventh leaves one failed execution", async () => {
+    const id = await enabled({ type: "EVENT", event: "lead.updated" }, { reentry: "ALWAYS" });
+    const [busy, calm] = [await lead(), await lead()];
+    for (let i = 0; i < 13; i++) await update(busy, { company: `Company ${i}` });
+    await update(calm, { company: "Calm" });
+    await caughtUp();
+    const all = await executions(id);
+    expect(all.filter((x) => x.subject_id === busy).map((x) => x.status)).toEqual([
+      ...Array(10).fill("PENDING"),
+      "FAILED",
+    ]);
+    expect(all.find((x) => x.status === "FAILED")!.error).toMatch(/10 times within an hour/);
+    expect(all.filter((x) => x.subject_id === calm)).toMatchObject([{ status: "PENDING" }]);
+  });
+
+  test("what is more than 10,000 starts a minute waits, which shows; other organizations do not", async () => {
+    const id = await enabled({ type: "EVENT", event: "lead.created" });
+    const minute = (amount: number, at: string) =>
+      world.owner.query(
+        `update app_private.workflow_streams set started = $2, minute = ${at} where organization_id = $1`,
+        [world.harbour.id, amount],
+      );
+    await minute(9_998, "now() + interval '1 hour'");
+    const leads = [await lead(), await lead(), await lead(), await lead()];
+    await until(
+      () => executions(id),
+      (all) => all.length === 2,
+    );
+    const read = async () =>
+      (await world.max.get(`query ($id: ID!) { workflow(id: $id) { triggerError } }`, { id })).workflow
+        .triggerError;
+    await until(read, (error) => error !== null || false).then((error) =>
+      expect(error).toMatch(/10,000 starts of a minute/),
+    );
+    await minute(0, "now() - interval '1 minute'");
+    await caughtUp();
+    expect((await executions(id)).map((x) => x.subject_id)).toEqual(leads);
+  });
+});
+
+describe("the clock", () => {
+  const read = async (id: string) =>
+    (await world.max.get(`query ($id: ID!) { workflow(id: $id) { nextRunAt triggerError } }`, { id }))
+      .workflow;
+  const due = (id: string, ago = "3 days") =>
+    world.owner.query(
+      "update app_private.workflow_triggers set next_run_at = now() - $2::interval where workflow_id = $1",
+      [id, ago],
+    );
+  const next = async (id: string) =>
+    (
+      await until(
+        () => read(id),
+        ({ nextRunAt }) => nextRunAt !== null && Date.parse(nextRunAt) > Date.now(),
+      )
+    ).nextRunAt as string;
+
+  test("the next time is in the zone of the line, of the project or of the organization", async () => {
+    await world.owner.query("update app_public.projects set time_zone = 'America/Toronto' where id = $1", [
+      world.project.id,
+    ]);
+    await world.owner.query("update app_public.organizations set time_zone = 'Asia/Tokyo' where id = $1", [
+      world.harbour.id,
+    ]);
+    const hour = (iso: string, timeZone: string) =>
+      new Date(iso).toLocaleTimeString("en-GB", { timeZone, hour: "2-digit", minute: "2-digit" });
+    const trigger = { type: "SCHEDULE", schedule: "15 9 * * *" };
+    expect(hour(await next(await enabled({ ...trigger, timeZone: "Europe/Paris" })), "Europe/Paris")).toBe(
+      "09:15",
+    );
+    expect(hour(await next(await enabled(trigger, { projectId: world.project.id })), "America/Toronto")).toBe(
+      "09:15",
+    );
+    const id = await enabled(trigger);
+    expect(hour(await next(id), "Asia/Tokyo")).toBe("09:15");
+    await world.owen.get(`mutation ($input: UpdateWorkflowInput!) { updateWorkflow(input: $input) { id } }`, {
+      input: { id, trigger: { ...trigger, schedule: "45 9 * * *" } },
+    });
+    expect(
+      hour(
+        (
+          await until(
+            () => read(id),
+            (w) => w.nextRunAt !== null,
+          )
+        ).nextRunAt,
+        "Asia/Tokyo",
+      ),
+    ).toBe("09:45");
+    await act("disableWorkflow", id);
+    expect(await read(id)).toEqual({ nextRunAt: null, triggerError: null });
+  });
+
+  test("an hour that does not exist, or exists twice, fires once", () => {
+    const toronto = (line: string, after: string) =>
+      nextRun(line, "America/Toronto", new Date(after)).toISOString();
+    // 2026-03-08 has no 02:30; 2026-11-01 has two 01:30.
+    expect(toronto("30 2 * * *", "2026-03-08T05:00:00Z")).toBe("2026-03-08T07:30:00.000Z");
+    expect(toronto("30 2 * * *", "2026-03-08T07:30:00Z")).toBe("2026-03-09T06:30:00.000Z");
+    expect(toronto("30 1 * * *", "2026-11-01T04:00:00Z")).toBe("2026-11-01T05:30:00.000Z");
+    expect(toronto("30 1 * * *", "2026-11-01T05:30:00Z")).toBe("2026-11-02T06:30:00.000Z");
+    expect(toronto("0 9 * * *", "2026-03-07T14:00:00Z")).toBe("2026-03-08T13:00:00.000Z");
+    expect(toronto("0 0 29 2 *", "2026-03-01T00:00:00Z")).toBe("2028-02-29T05:00:00.000Z");
+  });
+
+  test("a line that was due for days starts once, for those whom filter and conditions select, in batches", async () => {
+    const project = await createProject(world.owen, { organizationId: world.harbour.id, title: "Big Place" });
+    await world.owner.query(
+      `insert into app_public.leads (project_id, name, status, tags) select $1, 'Many ' || n, case when n % 10 = 0 then 'COLD' else 'WARM' end,
+         case when n % 2 = 0 then '{even}' else '{odd}' end::text[] from generate_series(1, 1200) n`,
+      [project.id],
+    );
+    const trigger = { type: "SCHEDULE", schedule: "0 4 * * *", filter: { status: ["WARM", "HOT"] } };
+    const all = await enabled(trigger, { projectId: project.id, reentry: "NEVER" });
+    const even = await enabled(trigger, {
+      projectId: project.id,
+      conditions: { in: ["even", { var: "subject.tags" }] },
+    });
+    await next(all);
+    await next(even);
+    await due(all);
+    await due(even);
+    expect(Date.parse(await next(all))).toBeLessThan(Date.now() + 86_400_000);
+    const count = async (id: string) => (await executions(id)).length;
+    await until(
+      () => count(all),
+      (amount) => amount >= 1080,
+    );
+    await until(
+      () => count(even),
+      (amount) => amount >= 480,
+    );
+    const idle = async () => (await world.owner.query("select from app_private.workflow_runs")).rowCount;
+    await until(idle, (runs) => runs === 0);
+    expect([await count(all), await count(even)]).toEqual([1080, 480]);
+    expect(await executions(even).then(([first]) => first)).toMatchObject({
+      trigger_type: "SCHEDULE",
+      event: null,
+      depth: 0,
+    });
+    // Once more: whoever went through it, or still does, is left alone.
+    await due(all, "1 minute");
+    await next(all);
+    await until(idle, (runs) => runs === 0);
+    expect(await count(all)).toBe(1080);
+  });
+
+  test("a run is left out while the one before is not over, and given up when the workflow is disabled", async () => {
+    const id = await enabled({ type: "SCHEDULE", schedule: "0 4 * * *" }, { projectId: world.project.id });
+    await next(id);
+    // Nothing is started in this hour.
+    await world.owner.query(
+      "update app_private.workflow_streams set started = 10000, minute = now() + interval '1 hour' where organization_id = $1",
+      [world.harbour.id],
+    );
+    await due(id);
+    await next(id);
+    await due(id, "1 minute");
+    expect(
+      await until(
+        () => read(id),
+        (w) => w.triggerError !== null,
+      ),
+    ).toMatchObject({ triggerError: expect.stringMatching(/run before was not over/) });
+    await act("disableWorkflow", id);
+    expect((await world.owner.query("select from app_private.workflow_runs")).rowCount).toBe(0);
+    await world.owner.query(
+      "update app_private.workflow_streams set started = 0, minute = now() where organization_id = $1",
+      [world.harbour.id],
+    );
+    expect(await executions(id)).toEqual([]);
+  });
+});
+
+test("a workflow with executions is not deleted", async () => {
+  const id = await enabled({ type: "EVENT", event: "lead.created" });
+  await lead();
+  await caughtUp();
+  expect(
+    await world.owen.refused(`mutation ($id: ID!) { deleteWorkflow(input: { id: $id }) { deleted } }`, {
+      id,
+    }),
+  ).toMatchObject({ code: "CONFLICT" });
+});

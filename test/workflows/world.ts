@@ -1,0 +1,88 @@
+import { setImmediate } from "node:timers/promises";
+import pino from "pino";
+import { createSeal } from "../../src/seal.ts";
+import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";
+import { secretKeys, type Person } from "../harness/api.ts";
+import type { World } from "../harness/world.ts";
+
+/** The real worker of workflows on the world's database. */
+export const runWorkflows = (world: World, timeoutMs = 10_000): Promise<Workflows> =>
+  startWorkflows({
+    connectionString: world.database.ownerUrl,
+    seal: createSeal(secretKeys),
+    loopback: true,
+    log: pino({ level: process.env.TEST_LOG ?? "silent" }),
+    timeoutMs,
+  });
+
+export interface StepInput {
+  type: string;
+  config?: Record<string, unknown>;
+  waitSeconds?: number;
+  onError?: string;
+}
+
+let names = 0;
+
+/** Creates and enables a workflow over the API. */
+export async function createWorkflow(
+  world: World,
+  steps: StepInput[],
+  rest: Record<string, unknown> = {},
+): Promise<string> {
+  const { createWorkflow: made } = await world.owen.get(
+    "mutation ($input: CreateWorkflowInput!) { createWorkflow(input: $input) { id } }",
+    {
+      input: {
+        organizationId: world.harbour.id,
+        name: `Workflow ${++names}`,
+        subjectType: "LEAD",
+        trigger: { type: "MANUAL" },
+        steps,
+        ...rest,
+      },
+    },
+  );
+  await world.owen.get("mutation ($id: ID!) { enableWorkflow(input: { id: $id }) { id } }", { id: made.id });
+  return made.id;
+}
+
+/** Starts a workflow over the API; gives the execution. */
+export async function start(
+  person: Person,
+  workflowId: string,
+  subjectId: string,
+  context?: Record<string, unknown>,
+): Promise<string> {
+  const data = await person.get(
+    "mutation ($input: CreateWorkflowExecutionInput!) { createWorkflowExecution(input: $input) { id status } }",
+    { input: { workflowId, subjectId, context } },
+  );
+  return data.createWorkflowExecution.id;
+}
+
+export const executionFields = `id status currentStep attempts error cancelReason pauseReason scheduledAt startedAt completedAt resumeAt
+  steps { attempt status output error startedAt finishedAt step { sequence type } }`;
+
+export async function read(person: Person, id: string): Promise<any> {
+  const data = await person.get(`query ($id: ID!) { workflowExecution(id: $id) { ${executionFields} } }`, {
+    id,
+  });
+  return data.workflowExecution;
+}
+
+/** Asks until it is so. */
+export async function until<T>(ask: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
+  for (const end = Date.now() + 20_000; ; await setImmediate()) {
+    const found = await ask();
+    if (isSo(found)) return found;
+    if (Date.now() > end) throw new Error(JSON.stringify(found, null, 2));
+  }
+}
+
+/** Waits until an execution is that far. */
+export const reaches = (person: Person, id: string, wanted: string | ((execution: any) => boolean)) =>
+  until(
+    () => read(person, id),
+    typeof wanted === "string" ? (execution) => execution.status === wanted : wanted,
+  );
