@@ -164,9 +164,7 @@ describe("opening", () => {
   });
 
   test("nobody is offered what nothing performs; whoever left is not assigned", async () => {
-    await expect(open({ available_actions: ["MERGE"] })).rejects.toThrow(
-      /nothing performs the action MERGE/,
-    );
+    await expect(open({ available_actions: ["MERGE"] })).rejects.toThrow(/nothing performs the action MERGE/);
     expect((await read(await open({ assignee_id: world.olga.id }))).assignee).toBeNull();
     expect((await read(await open({ assignee_id: world.max.id }))).assignee).toEqual({ id: world.max.id });
   });
