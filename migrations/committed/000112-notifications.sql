@@ -1,5 +1,5 @@
---! Previous: sha1:9aed0351e36be05c19dafca23bc37dca5ca15567
---! Hash: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
+--! Previous: sha1:36de37fac401c3d010e42cc157215280c007f950
+--! Hash: sha1:720ccaafb31f733dbeb5b0ae416c70c1d45befb8
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

@@ -1,5 +1,5 @@
---! Previous: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
---! Hash: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
+--! Previous: sha1:720ccaafb31f733dbeb5b0ae416c70c1d45befb8
+--! Hash: sha1:c86003e88ee4a51db524611f3ceeb7d77dc63a7f
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

@@ -1,5 +1,5 @@
---! Previous: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
---! Hash: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
+--! Previous: sha1:c86003e88ee4a51db524611f3ceeb7d77dc63a7f
+--! Hash: sha1:c97dae182a79eea40b1295b1277b7b991807ee4b
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
---! Hash: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
+--! Previous: sha1:c97dae182a79eea40b1295b1277b7b991807ee4b
+--! Hash: sha1:763e4cc4b86173c9c701c56c0f08863feb7e09d0
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
---! Hash: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
+--! Previous: sha1:763e4cc4b86173c9c701c56c0f08863feb7e09d0
+--! Hash: sha1:001a5bd1e4b13008291e603d945db19266561a25
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -1,5 +1,5 @@
---! Previous: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
---! Hash: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
+--! Previous: sha1:001a5bd1e4b13008291e603d945db19266561a25
+--! Hash: sha1:c41492aaa136987b0aedc216b1c302176ffdfd77
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
---! Hash: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
+--! Previous: sha1:c41492aaa136987b0aedc216b1c302176ffdfd77
+--! Hash: sha1:935399a462290e7c599cce1fd15d2e589e9c8c0f
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

@@ -1,5 +1,5 @@
---! Previous: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
---! Hash: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
+--! Previous: sha1:935399a462290e7c599cce1fd15d2e589e9c8c0f
+--! Hash: sha1:51b3f28555c69dadf9063aab5d357c13e9214e00
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

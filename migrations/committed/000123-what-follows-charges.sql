@@ -1,5 +1,5 @@
---! Previous: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
---! Hash: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
+--! Previous: sha1:51b3f28555c69dadf9063aab5d357c13e9214e00
+--! Hash: sha1:d82c11e7fe4869ed4fda5a3ccc7eb806b2285802
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
---! Hash: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
+--! Previous: sha1:d82c11e7fe4869ed4fda5a3ccc7eb806b2285802
+--! Hash: sha1:71a5963d0cfe85057cb3a49255200f7b56c4a219
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

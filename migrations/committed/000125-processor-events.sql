@@ -1,5 +1,5 @@
---! Previous: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
---! Hash: sha1:2ed3042e998553e11d62ed070741862911bacdf1
+--! Previous: sha1:71a5963d0cfe85057cb3a49255200f7b56c4a219
+--! Hash: sha1:c99bd4be6cb900a0e8a0706f2bca5f4539a3c109
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

@@ -1,5 +1,5 @@
---! Previous: sha1:2ed3042e998553e11d62ed070741862911bacdf1
---! Hash: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
+--! Previous: sha1:c99bd4be6cb900a0e8a0706f2bca5f4539a3c109
+--! Hash: sha1:c7104901827ac53849d16a944666188259859324
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

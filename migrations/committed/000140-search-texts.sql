@@ -1,5 +1,5 @@
---! Previous: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
---! Hash: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
+--! Previous: sha1:c7104901827ac53849d16a944666188259859324
+--! Hash: sha1:17adaa2042c5c432ed626a2241321998df5c4aa9
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

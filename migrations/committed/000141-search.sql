@@ -1,5 +1,5 @@
---! Previous: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
---! Hash: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
+--! Previous: sha1:17adaa2042c5c432ed626a2241321998df5c4aa9
+--! Hash: sha1:57a1c3859b2b57d240d5f7b9dc1a624f5b144d9c
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

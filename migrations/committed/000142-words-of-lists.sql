@@ -1,5 +1,5 @@
---! Previous: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
---! Hash: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
+--! Previous: sha1:57a1c3859b2b57d240d5f7b9dc1a624f5b144d9c
+--! Hash: sha1:ebc85eb136f5aa7912c706e083505258d35df8dd
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

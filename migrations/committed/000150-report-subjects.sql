@@ -1,5 +1,5 @@
---! Previous: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
---! Hash: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
+--! Previous: sha1:ebc85eb136f5aa7912c706e083505258d35df8dd
+--! Hash: sha1:a565ec327540275d97ce1d7289b3a5924a043521
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

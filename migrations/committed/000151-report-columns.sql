@@ -1,5 +1,5 @@
---! Previous: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
---! Hash: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
+--! Previous: sha1:a565ec327540275d97ce1d7289b3a5924a043521
+--! Hash: sha1:b43f4a3038095fba7693d3740bf822cb69a56f38
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
---! Hash: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
+--! Previous: sha1:b43f4a3038095fba7693d3740bf822cb69a56f38
+--! Hash: sha1:cb2e976904dd799fad0b107bc2c55a0606828e2c
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

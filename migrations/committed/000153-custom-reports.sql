@@ -1,5 +1,5 @@
---! Previous: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
---! Hash: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
+--! Previous: sha1:cb2e976904dd799fad0b107bc2c55a0606828e2c
+--! Hash: sha1:68d04aa658f18d0d8382247d965a65ed42620c56
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
---! Hash: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
+--! Previous: sha1:68d04aa658f18d0d8382247d965a65ed42620c56
+--! Hash: sha1:135aec6cb30fc2318ffb8e596f84fbfea8492427
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

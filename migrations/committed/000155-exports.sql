@@ -1,5 +1,5 @@
---! Previous: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
---! Hash: sha1:d693ac9bd0cc4c4d6194a2d56209e3f75d57dd49
+--! Previous: sha1:135aec6cb30fc2318ffb8e596f84fbfea8492427
+--! Hash: sha1:64de35ecbbff88377d6177e9e21cbb3a13c07eb2
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

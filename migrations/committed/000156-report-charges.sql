@@ -1,5 +1,5 @@
---! Previous: sha1:d693ac9bd0cc4c4d6194a2d56209e3f75d57dd49
---! Hash: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
+--! Previous: sha1:64de35ecbbff88377d6177e9e21cbb3a13c07eb2
+--! Hash: sha1:3207c9df74139923bc88c4a4d6cd3e961d1fd9aa
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
---! Hash: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
+--! Previous: sha1:3207c9df74139923bc88c4a4d6cd3e961d1fd9aa
+--! Hash: sha1:b551bc0f1000209ae6bafcfa98ef4296af789ae4
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

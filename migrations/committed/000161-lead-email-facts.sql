@@ -1,5 +1,5 @@
---! Previous: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
---! Hash: sha1:ac8960243220fadd912225b5b16330d170da55fc
+--! Previous: sha1:b551bc0f1000209ae6bafcfa98ef4296af789ae4
+--! Hash: sha1:f84a24756c86fc26122c32eaef5dc64cdbd4d9d2
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:ac8960243220fadd912225b5b16330d170da55fc
---! Hash: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
+--! Previous: sha1:f84a24756c86fc26122c32eaef5dc64cdbd4d9d2
+--! Hash: sha1:3680ec71a3946f06b5d1224fea79549a6cf605bf
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
---! Hash: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
+--! Previous: sha1:3680ec71a3946f06b5d1224fea79549a6cf605bf
+--! Hash: sha1:228d64307d0daac358e9c47de16a2644c4f75705
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
---! Hash: sha1:fa94adf231f288631c813d678e669961ebb7ea4d
+--! Previous: sha1:228d64307d0daac358e9c47de16a2644c4f75705
+--! Hash: sha1:c3a7c1e5ef345259541229d95ca668af8414f82d
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
