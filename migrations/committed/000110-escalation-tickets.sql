@@ -1,5 +1,5 @@
---! Previous: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
---! Hash: sha1:51697820a511e30a80d03a92d3e0e51309d2ca47
+--! Previous: sha1:54ff5cc8b75e21cf545b3800b8cf55a7aa8aba7b
+--! Hash: sha1:54bdefd51400bbc82ae3c33a4a2c0d4ca5770dd6
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

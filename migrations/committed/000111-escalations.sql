@@ -1,5 +1,5 @@
---! Previous: sha1:51697820a511e30a80d03a92d3e0e51309d2ca47
---! Hash: sha1:36de37fac401c3d010e42cc157215280c007f950
+--! Previous: sha1:54bdefd51400bbc82ae3c33a4a2c0d4ca5770dd6
+--! Hash: sha1:4bd9b55c223c20538972706d5b411f58da3b51a1
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

@@ -1,5 +1,5 @@
---! Previous: sha1:36de37fac401c3d010e42cc157215280c007f950
---! Hash: sha1:720ccaafb31f733dbeb5b0ae416c70c1d45befb8
+--! Previous: sha1:4bd9b55c223c20538972706d5b411f58da3b51a1
+--! Hash: sha1:c3604fd06734ad8c95831777b1f404fda75ef83c
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

@@ -1,5 +1,5 @@
---! Previous: sha1:720ccaafb31f733dbeb5b0ae416c70c1d45befb8
---! Hash: sha1:c86003e88ee4a51db524611f3ceeb7d77dc63a7f
+--! Previous: sha1:c3604fd06734ad8c95831777b1f404fda75ef83c
+--! Hash: sha1:50b65c42887a2be803713149b688c369e2a304e6
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

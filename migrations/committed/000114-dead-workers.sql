@@ -1,5 +1,5 @@
---! Previous: sha1:c86003e88ee4a51db524611f3ceeb7d77dc63a7f
---! Hash: sha1:c97dae182a79eea40b1295b1277b7b991807ee4b
+--! Previous: sha1:50b65c42887a2be803713149b688c369e2a304e6
+--! Hash: sha1:7786650eadc6e287dc0353be49e451e71300ff92
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

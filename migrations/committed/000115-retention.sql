@@ -1,5 +1,5 @@
---! Previous: sha1:c97dae182a79eea40b1295b1277b7b991807ee4b
---! Hash: sha1:763e4cc4b86173c9c701c56c0f08863feb7e09d0
+--! Previous: sha1:7786650eadc6e287dc0353be49e451e71300ff92
+--! Hash: sha1:343c4bd8a7fa3386f85a5150e9fcd126cc81cb58
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:763e4cc4b86173c9c701c56c0f08863feb7e09d0
---! Hash: sha1:001a5bd1e4b13008291e603d945db19266561a25
+--! Previous: sha1:343c4bd8a7fa3386f85a5150e9fcd126cc81cb58
+--! Hash: sha1:b3af6ef4bdfb6e73a8f4bd7b6b0231227223ebd1
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -1,5 +1,5 @@
---! Previous: sha1:001a5bd1e4b13008291e603d945db19266561a25
---! Hash: sha1:c41492aaa136987b0aedc216b1c302176ffdfd77
+--! Previous: sha1:da7139b6991888f3a99bbabbe58d33dc49dfe516
+--! Hash: sha1:5ff02daa0c0e67d660d9ac91434f0da3c0692786
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:c41492aaa136987b0aedc216b1c302176ffdfd77
---! Hash: sha1:935399a462290e7c599cce1fd15d2e589e9c8c0f
+--! Previous: sha1:5ff02daa0c0e67d660d9ac91434f0da3c0692786
+--! Hash: sha1:e6182b14eb9e0cfca153019e5235348cf70310e1
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

@@ -1,5 +1,5 @@
---! Previous: sha1:935399a462290e7c599cce1fd15d2e589e9c8c0f
---! Hash: sha1:51b3f28555c69dadf9063aab5d357c13e9214e00
+--! Previous: sha1:e6182b14eb9e0cfca153019e5235348cf70310e1
+--! Hash: sha1:29c61f9d94e4510397c9a79b2dfb900328422e0d
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:51b3f28555c69dadf9063aab5d357c13e9214e00
---! Hash: sha1:d82c11e7fe4869ed4fda5a3ccc7eb806b2285802
+--! Previous: sha1:29c61f9d94e4510397c9a79b2dfb900328422e0d
+--! Hash: sha1:e3c3c03db93ea289a3e66042d9eb12b55f02e200
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

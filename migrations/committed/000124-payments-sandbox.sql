@@ -1,5 +1,5 @@
---! Previous: sha1:d82c11e7fe4869ed4fda5a3ccc7eb806b2285802
---! Hash: sha1:71a5963d0cfe85057cb3a49255200f7b56c4a219
+--! Previous: sha1:e3c3c03db93ea289a3e66042d9eb12b55f02e200
+--! Hash: sha1:4b6a4f41ad6b68c9b709ea48203f20850578aa44
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:71a5963d0cfe85057cb3a49255200f7b56c4a219
---! Hash: sha1:c99bd4be6cb900a0e8a0706f2bca5f4539a3c109
+--! Previous: sha1:4b6a4f41ad6b68c9b709ea48203f20850578aa44
+--! Hash: sha1:2076a4ac8869637a16e1f24679bf01d1bb80e8b8
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

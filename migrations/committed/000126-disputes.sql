@@ -1,5 +1,5 @@
---! Previous: sha1:c99bd4be6cb900a0e8a0706f2bca5f4539a3c109
---! Hash: sha1:c7104901827ac53849d16a944666188259859324
+--! Previous: sha1:2076a4ac8869637a16e1f24679bf01d1bb80e8b8
+--! Hash: sha1:368cfe340efb4f6b4d418b9c0d9ee689a8374d62
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

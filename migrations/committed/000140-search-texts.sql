@@ -1,5 +1,5 @@
---! Previous: sha1:c7104901827ac53849d16a944666188259859324
---! Hash: sha1:17adaa2042c5c432ed626a2241321998df5c4aa9
+--! Previous: sha1:368cfe340efb4f6b4d418b9c0d9ee689a8374d62
+--! Hash: sha1:99c0e7bec07fd6c8d8f00eacf97113b3012c55a6
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:17adaa2042c5c432ed626a2241321998df5c4aa9
---! Hash: sha1:57a1c3859b2b57d240d5f7b9dc1a624f5b144d9c
+--! Previous: sha1:99c0e7bec07fd6c8d8f00eacf97113b3012c55a6
+--! Hash: sha1:25a52ffb26ab532911af0c675f3ce291bd354e9e
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:57a1c3859b2b57d240d5f7b9dc1a624f5b144d9c
---! Hash: sha1:ebc85eb136f5aa7912c706e083505258d35df8dd
+--! Previous: sha1:25a52ffb26ab532911af0c675f3ce291bd354e9e
+--! Hash: sha1:7af8556a28658ea504a82fc3b6a9de702aab31c5
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

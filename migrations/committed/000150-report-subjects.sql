@@ -1,5 +1,5 @@
---! Previous: sha1:ebc85eb136f5aa7912c706e083505258d35df8dd
---! Hash: sha1:a565ec327540275d97ce1d7289b3a5924a043521
+--! Previous: sha1:7af8556a28658ea504a82fc3b6a9de702aab31c5
+--! Hash: sha1:96e2f5ee20cd743e197465b2d00f152a8004015f
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

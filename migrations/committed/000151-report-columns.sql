@@ -1,5 +1,5 @@
---! Previous: sha1:a565ec327540275d97ce1d7289b3a5924a043521
---! Hash: sha1:b43f4a3038095fba7693d3740bf822cb69a56f38
+--! Previous: sha1:96e2f5ee20cd743e197465b2d00f152a8004015f
+--! Hash: sha1:41e14ce805d53de3a0d087d5636f9d6e3e0b24a8
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

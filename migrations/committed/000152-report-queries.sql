@@ -1,5 +1,5 @@
---! Previous: sha1:b43f4a3038095fba7693d3740bf822cb69a56f38
---! Hash: sha1:cb2e976904dd799fad0b107bc2c55a0606828e2c
+--! Previous: sha1:41e14ce805d53de3a0d087d5636f9d6e3e0b24a8
+--! Hash: sha1:96b55cf8125fe698d8779a8d39e0aa846dc1ee78
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

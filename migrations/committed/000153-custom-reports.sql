@@ -1,5 +1,5 @@
---! Previous: sha1:cb2e976904dd799fad0b107bc2c55a0606828e2c
---! Hash: sha1:68d04aa658f18d0d8382247d965a65ed42620c56
+--! Previous: sha1:96b55cf8125fe698d8779a8d39e0aa846dc1ee78
+--! Hash: sha1:eb70806230b86543b24ac54663b02bf0963194b8
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

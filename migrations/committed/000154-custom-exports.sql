@@ -1,5 +1,5 @@
---! Previous: sha1:68d04aa658f18d0d8382247d965a65ed42620c56
---! Hash: sha1:135aec6cb30fc2318ffb8e596f84fbfea8492427
+--! Previous: sha1:eb70806230b86543b24ac54663b02bf0963194b8
+--! Hash: sha1:eaa59ef7a9e8d9046c6eca76cd95d507f0aa0e81
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

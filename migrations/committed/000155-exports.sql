@@ -1,5 +1,5 @@
---! Previous: sha1:135aec6cb30fc2318ffb8e596f84fbfea8492427
---! Hash: sha1:64de35ecbbff88377d6177e9e21cbb3a13c07eb2
+--! Previous: sha1:eaa59ef7a9e8d9046c6eca76cd95d507f0aa0e81
+--! Hash: sha1:4130f78c62d85399a7723f42c30f6d2b3d7916b4
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:64de35ecbbff88377d6177e9e21cbb3a13c07eb2
---! Hash: sha1:3207c9df74139923bc88c4a4d6cd3e961d1fd9aa
+--! Previous: sha1:4130f78c62d85399a7723f42c30f6d2b3d7916b4
+--! Hash: sha1:da89d418345a282428c3dfacab13516c5ef7b182
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

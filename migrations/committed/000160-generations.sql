@@ -1,5 +1,5 @@
---! Previous: sha1:3207c9df74139923bc88c4a4d6cd3e961d1fd9aa
---! Hash: sha1:b551bc0f1000209ae6bafcfa98ef4296af789ae4
+--! Previous: sha1:da89d418345a282428c3dfacab13516c5ef7b182
+--! Hash: sha1:23cc3310dd7b41b2c1d77c8ac99093104ec69340
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:b551bc0f1000209ae6bafcfa98ef4296af789ae4
---! Hash: sha1:f84a24756c86fc26122c32eaef5dc64cdbd4d9d2
+--! Previous: sha1:23cc3310dd7b41b2c1d77c8ac99093104ec69340
+--! Hash: sha1:4a49076ff10015ebc241fce84948d43e815c5ef2
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

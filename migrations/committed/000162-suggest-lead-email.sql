@@ -1,5 +1,5 @@
---! Previous: sha1:f84a24756c86fc26122c32eaef5dc64cdbd4d9d2
---! Hash: sha1:3680ec71a3946f06b5d1224fea79549a6cf605bf
+--! Previous: sha1:4a49076ff10015ebc241fce84948d43e815c5ef2
+--! Hash: sha1:e63dfcf74f1d8dfcb4925d3f1c62d4e5167af36f
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:3680ec71a3946f06b5d1224fea79549a6cf605bf
---! Hash: sha1:228d64307d0daac358e9c47de16a2644c4f75705
+--! Previous: sha1:e63dfcf74f1d8dfcb4925d3f1c62d4e5167af36f
+--! Hash: sha1:204e81301180ab3a5ffda46094b57e08e0327f7b
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

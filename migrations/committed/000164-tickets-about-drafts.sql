@@ -1,5 +1,5 @@
---! Previous: sha1:228d64307d0daac358e9c47de16a2644c4f75705
---! Hash: sha1:c3a7c1e5ef345259541229d95ca668af8414f82d
+--! Previous: sha1:204e81301180ab3a5ffda46094b57e08e0327f7b
+--! Hash: sha1:a21b775092bfc4d11fa9046b03c9c61e122c8468
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
