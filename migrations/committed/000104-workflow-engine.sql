@@ -1,5 +1,5 @@
---! Previous: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
---! Hash: sha1:2c3974c20b4c8edd155b8b3fe3977fce3a2b2331
+--! Previous: sha1:6a94a80e3549b3a996236a0f9b222dcde24acc6e
+--! Hash: sha1:115163eb91fb6e84b68b78d40931923208fb9aa5
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many

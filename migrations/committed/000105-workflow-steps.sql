@@ -1,5 +1,5 @@
---! Previous: sha1:2c3974c20b4c8edd155b8b3fe3977fce3a2b2331
---! Hash: sha1:d6e697d8a7d25c2715600ba21953c224ee64f251
+--! Previous: sha1:115163eb91fb6e84b68b78d40931923208fb9aa5
+--! Hash: sha1:e6679a39bdd6af9b0d0f38efcf214a1e51757e23
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and

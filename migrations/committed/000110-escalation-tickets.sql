@@ -1,5 +1,5 @@
---! Previous: sha1:05a290e85f07c2e5faa71fae1ec2801a0fb1cf6e
---! Hash: sha1:0dd53c28e0db583900cce72c64e163342724b159
+--! Previous: sha1:54ff5cc8b75e21cf545b3800b8cf55a7aa8aba7b
+--! Hash: sha1:fb92aac6fd13bf4fd3de96d495bbfa51fe6c1c24
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a

@@ -1,5 +1,5 @@
---! Previous: sha1:0dd53c28e0db583900cce72c64e163342724b159
---! Hash: sha1:4b40d0cadc9d8fd34d50f39ffeeb9920e8488852
+--! Previous: sha1:fb92aac6fd13bf4fd3de96d495bbfa51fe6c1c24
+--! Hash: sha1:9aed0351e36be05c19dafca23bc37dca5ca15567
 --! Message: escalations
 
 -- Where the service itself meets what only a person can decide, and opens a ticket:

@@ -1,5 +1,5 @@
---! Previous: sha1:4b40d0cadc9d8fd34d50f39ffeeb9920e8488852
---! Hash: sha1:0ba710428b1366255771cce0216d9af2ebcc3aa0
+--! Previous: sha1:9aed0351e36be05c19dafca23bc37dca5ca15567
+--! Hash: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

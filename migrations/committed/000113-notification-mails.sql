@@ -1,5 +1,5 @@
---! Previous: sha1:0ba710428b1366255771cce0216d9af2ebcc3aa0
---! Hash: sha1:6c6aa94ca92e9d0da780c054a71f82a27fd924e1
+--! Previous: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
+--! Hash: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

@@ -1,5 +1,5 @@
---! Previous: sha1:6c6aa94ca92e9d0da780c054a71f82a27fd924e1
---! Hash: sha1:85a77a7795ea200dd4cac02808041fc7ce7ea93f
+--! Previous: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
+--! Hash: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

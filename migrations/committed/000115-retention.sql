@@ -1,5 +1,5 @@
---! Previous: sha1:85a77a7795ea200dd4cac02808041fc7ce7ea93f
---! Hash: sha1:e009cb26d29b062b0191a6729fe97b5e5d887f06
+--! Previous: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
+--! Hash: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:e009cb26d29b062b0191a6729fe97b5e5d887f06
---! Hash: sha1:6167965ba34755a878f026144dcc5e71e0a450ac
+--! Previous: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
+--! Hash: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

@@ -1,5 +1,5 @@
---! Previous: sha1:6167965ba34755a878f026144dcc5e71e0a450ac
---! Hash: sha1:a8009cc1ee17871a111a6bb8fe0fdcce7dee97c6
+--! Previous: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
+--! Hash: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
 --! Message: workflow-tickets
 
 -- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket; the execution

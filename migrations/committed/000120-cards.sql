@@ -1,5 +1,5 @@
---! Previous: sha1:a8009cc1ee17871a111a6bb8fe0fdcce7dee97c6
---! Hash: sha1:b5092a321de04e1bcac0ee5b4b2e75eb968ccac9
+--! Previous: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
+--! Hash: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:b5092a321de04e1bcac0ee5b4b2e75eb968ccac9
---! Hash: sha1:5fb50b48b4186da80728dd76fb2c7678ff74cb55
+--! Previous: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
+--! Hash: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

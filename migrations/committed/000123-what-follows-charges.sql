@@ -1,5 +1,5 @@
---! Previous: sha1:78e6e884cff90edd5df2dea317d6624a4804d8a8
---! Hash: sha1:219d2149fa7bcb96e7880eeac51fe0f481482b2a
+--! Previous: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
+--! Hash: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:219d2149fa7bcb96e7880eeac51fe0f481482b2a
---! Hash: sha1:eb44e838904f840bb5cf854632d47713241c94d1
+--! Previous: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
+--! Hash: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:eb44e838904f840bb5cf854632d47713241c94d1
---! Hash: sha1:413e70a4cc5240ebd4fd254c4ef9bdc289756a9d
+--! Previous: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
+--! Hash: sha1:2ed3042e998553e11d62ed070741862911bacdf1
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

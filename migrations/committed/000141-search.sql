@@ -1,5 +1,5 @@
---! Previous: sha1:b9845d082d4314d216893f86c82bdf375990f8be
---! Hash: sha1:07eeb2d32e62eba3226106f6e35ff9d0d56a1e2f
+--! Previous: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
+--! Hash: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:07eeb2d32e62eba3226106f6e35ff9d0d56a1e2f
---! Hash: sha1:d64ff134a01794f6cee08dad84f2470db82c94d8
+--! Previous: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
+--! Hash: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -1,5 +1,5 @@
---! Previous: sha1:d64ff134a01794f6cee08dad84f2470db82c94d8
---! Hash: sha1:6a29d85302af4d03f6440770b5c1bef08d7bb002
+--! Previous: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
+--! Hash: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:6a29d85302af4d03f6440770b5c1bef08d7bb002
---! Hash: sha1:f64aa48a2b756f5e581535d443bf3a9629ec7451
+--! Previous: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
+--! Hash: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

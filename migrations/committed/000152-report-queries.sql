@@ -1,5 +1,5 @@
---! Previous: sha1:f64aa48a2b756f5e581535d443bf3a9629ec7451
---! Hash: sha1:2717e9d64eff5263f6231b7071e69604361875e5
+--! Previous: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
+--! Hash: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:2717e9d64eff5263f6231b7071e69604361875e5
---! Hash: sha1:0cfdd4333363f94c2f5be3bbdf3aa8243c922c97
+--! Previous: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
+--! Hash: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:0cfdd4333363f94c2f5be3bbdf3aa8243c922c97
---! Hash: sha1:253ab614faf3ff5f853fa82791c33cbd5c814ad3
+--! Previous: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
+--! Hash: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

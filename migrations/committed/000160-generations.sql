@@ -1,5 +1,5 @@
---! Previous: sha1:39045195cd829f81ec5ed6431d89cd2f8fe76de0
---! Hash: sha1:dde0485faa1167f80b95656145f30426215d473c
+--! Previous: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
+--! Hash: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:dde0485faa1167f80b95656145f30426215d473c
---! Hash: sha1:409266b3e17cdfbdf9369391feee30a8c0765124
+--! Previous: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
+--! Hash: sha1:ac8960243220fadd912225b5b16330d170da55fc
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:409266b3e17cdfbdf9369391feee30a8c0765124
---! Hash: sha1:5b0176013a2ed0785b7b4a05f0cd33228e1577d4
+--! Previous: sha1:ac8960243220fadd912225b5b16330d170da55fc
+--! Hash: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:5b0176013a2ed0785b7b4a05f0cd33228e1577d4
---! Hash: sha1:e611bfb3ad2627c0d721518102ab65f3425f9d72
+--! Previous: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
+--! Hash: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

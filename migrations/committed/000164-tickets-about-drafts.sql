@@ -1,5 +1,5 @@
---! Previous: sha1:e611bfb3ad2627c0d721518102ab65f3425f9d72
---! Hash: sha1:cdd79dca81f374ba2ec0c36ec222272aabe79ae7
+--! Previous: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
+--! Hash: sha1:fa94adf231f288631c813d678e669961ebb7ea4d
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
