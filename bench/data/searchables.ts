@@ -3,7 +3,7 @@
  * project. Names as people have them, some frequent and many rare. Triggers are off while it loads.
  */
 import type { Client } from "pg";
-import { withoutIndexes } from "./portfolios.ts";
+import { fillSearchTexts, withoutIndexes } from "./portfolios.ts";
 
 export interface Searchables {
   leads: number;
@@ -104,9 +104,7 @@ export async function loadSearchables(
     );
   });
   await client.query("reset session_replication_role");
-  await withoutIndexes(client, ["app_private.search_texts", "app_private.search_words"], async () => {
-    await client.query("select app_private.fill_search_texts()");
-  });
+  await fillSearchTexts(client);
   await client.query("vacuum (analyze)");
   return { many, one: single };
 }

@@ -1,5 +1,5 @@
 --! Previous: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
---! Hash: sha1:aabec49fbe4f7ccaea42f8784dab2e1c753fb1a2
+--! Hash: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:
@@ -165,19 +165,24 @@ begin
     return;
   end if;
   return query
+    -- Those of the viewer's own organizations are among theirs anyway.
     select c.id from app_public.processor_charges c where c.user_id = app_public.current_user_id()
+      and c.organization_id <> all (array(select app_hidden.viewer_organizations('finance.read')))
     union select c.id from app_public.processor_charges c where c.buyer_id = any (array(select app_hidden.viewer_purchases()))
     union select c.id from app_public.processor_charges c where c.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
     union select c.id from app_public.processor_charges c where c.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()));
 end $$;
-comment on function app_hidden.viewer_charges() is 'The charges that the viewer paid, and those of the viewer''s own purchases.';
+comment on function app_hidden.viewer_charges() is 'The charges that the viewer paid, and those of the viewer''s own purchases, beside those of the viewer''s organizations.';
 grant execute on function app_hidden.viewer_charges() to plat_user;
 
 alter table app_public.processor_charges enable row level security;
 create policy finance on app_public.processor_charges for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
     or project_id = any (array(select app_hidden.viewer_projects('finance.read')))
-    or id = any (array(select app_hidden.viewer_charges())));
+    or user_id = (select app_hidden.viewer_payer())
+    or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+    or reservation_id = any (array(select app_hidden.viewer_purchase_reservations())));
 grant select on app_public.processor_charges to plat_user, plat_anonymous, plat_worker;
 alter table app_public.processor_refunds enable row level security;
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user

@@ -1,5 +1,5 @@
---! Previous: sha1:aabec49fbe4f7ccaea42f8784dab2e1c753fb1a2
---! Hash: sha1:295e8339bb8c938c9f2cb9125db0e6217e895aa7
+--! Previous: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
+--! Hash: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:295e8339bb8c938c9f2cb9125db0e6217e895aa7
---! Hash: sha1:e2c525604d4a4f9eecee8a1f92603afeb18ab642
+--! Previous: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
+--! Hash: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

@@ -1,5 +1,5 @@
---! Previous: sha1:e2c525604d4a4f9eecee8a1f92603afeb18ab642
---! Hash: sha1:a2f7b1bc6b7a1ccc2537117d635341c8ad18ade0
+--! Previous: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
+--! Hash: sha1:2ed3042e998553e11d62ed070741862911bacdf1
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

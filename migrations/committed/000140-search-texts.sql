@@ -1,5 +1,5 @@
---! Previous: sha1:9f52cd75627eba44beca2f8566cea84027584d66
---! Hash: sha1:2ca15c51aed7a42e0f94d84f0f155c18d07e08f5
+--! Previous: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
+--! Hash: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers
@@ -18,7 +18,8 @@ create function app_hidden.search_text(value text) returns text
 language plpgsql immutable parallel safe as $$
 declare
   -- Separators are named, not classes of characters, which depend on the locale of the database.
-  words text := btrim(regexp_replace(app_hidden.fold(normalize(value, NFKC)), '[\u0001-/:-@\[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+', ' ', 'g'));
+  words text := btrim(regexp_replace(app_hidden.fold(case when octet_length(value) > length(value) then normalize(value, NFKC) else value end),
+    '[\u0001-/:-@\[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+', ' ', 'g'));
 begin
   return case when words ~ '[0-9][^0-9 ]|[^0-9 ][0-9]' then regexp_replace(words, '(?<=[0-9])(?=[^0-9 ])|(?<=[^0-9 ])(?=[0-9])', ' ', 'g') else words end;
 end $$;
@@ -37,12 +38,16 @@ language plpgsql immutable parallel safe as $$
 declare
   realm text := app_private.search_realm(type, organization_id);
   texts text := btrim(names || more);
+  keys text[];
 begin
   -- PERF: functions on whole texts rather than a query over words; this runs for each row of an import.
-  return string_to_array(realm || array_to_string(public.show_trgm(texts), '|' || realm) || '|' || realm || '=' || replace(texts, ' ', '|' || realm || '='), '|')
-    -- Whether a letter of another script has trigrams depends on the locale of the database.
-    || case when texts ~ '[^\u0001-\u007f]' then array(select realm || '^' || left(w, n) from string_to_table(texts, ' ') w cross join generate_series(1, 6) n
-      where w ~ '[^\u0001-\u007f]' and n <= length(w)) end;
+  keys := string_to_array(realm || array_to_string(public.show_trgm(texts), '|' || realm) || '|' || realm || '=' || replace(texts, ' ', '|' || realm || '='), '|');
+  -- Whether a letter of another script has trigrams depends on the locale of the database.
+  if octet_length(texts) > length(texts) then
+    keys := keys || array(select realm || '^' || left(w, n) from string_to_table(texts, ' ') w cross join generate_series(1, 6) n
+      where octet_length(w) > length(w) and n <= length(w));
+  end if;
+  return keys;
 end $$;
 comment on function app_private.search_keys(text, uuid, text, text) is
   'The keys of a row in the index: its trigrams; its whole words after an equals sign; of words in other scripts what they begin with, after a caret.';
@@ -56,8 +61,7 @@ create table app_private.search_texts (
   offered boolean not null,
   is_deleted boolean not null,
   names text not null,
-  more text not null,
-  primary key (id, type)
+  more text not null
 ) partition by list (type);
 do $$
 declare
@@ -66,6 +70,8 @@ begin
   for part in select * from (values ('projects', 'PROJECT'), ('floor_plans', 'FLOOR_PLAN'), ('units', 'UNIT'), ('buyers', 'BUYER'), ('agents', 'BUYER_AGENT'),
       ('leads', 'LEAD')) v (name, type) loop
     execute format('create table app_private.%I partition of app_private.search_texts for values in (%L)', 'search_' || part.name, part.type);
+    -- PERF: of the id alone, in each partition: a key with the type in it looks, to a planner without statistics, as good as the words.
+    execute format('alter table app_private.%I add primary key (id)', 'search_' || part.name);
     execute format('alter table app_private.%I enable row level security', 'search_' || part.name);
     execute format('comment on table app_private.%I is %L', 'search_' || part.name, 'The words by which ' || replace(part.name, '_', ' ') || ' are found.');
   end loop;
@@ -138,7 +144,7 @@ declare
   texts text := format($s$
     select r.id, %L, r.organization_id, %s, array_remove(array[r.organization_id, %s, %s, %s], null), %s, r.deleted_at is not null,
       ' ' || app_hidden.search_text(%s) || ' ', app_hidden.search_text(%s) || ' '$s$, type, project, project, assignee, everybody, offered, names, more);
-  target constant text := 'insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more)';
+  target text := 'insert into app_private.search_' || table_name || ' as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more)';
 begin
   execute format($f$
     create function app_private.%1$I() returns trigger
@@ -147,12 +153,12 @@ begin
       names text[];
     begin
       if tg_op = 'INSERT' then
-        with texts as (%2$s %3$s from added r returning search_texts.names)
+        with texts as (%2$s %3$s from added r returning t.names)
           select array_agg(t.names) into names from texts t;
       else
         with texts as (%2$s %3$s from (select new.*) r
-          on conflict (id, type) do update set scopes = excluded.scopes, offered = excluded.offered, is_deleted = excluded.is_deleted, names = excluded.names, more = excluded.more
-          returning search_texts.names)
+          on conflict (id) do update set scopes = excluded.scopes, offered = excluded.offered, is_deleted = excluded.is_deleted, names = excluded.names, more = excluded.more
+          returning t.names)
           select array_agg(t.names) into names from texts t;
       end if;
       perform app_private.learn_words(names);
@@ -186,7 +192,7 @@ select app_private.fill_search_texts();
 -- PERF: what was just written waits in a list, which makes an import four times as fast; each search reads it, so it is short.
 create index search_texts_keys on app_private.search_texts using gin (scopes, app_private.search_keys(type, organization_id, names, more))
   with (fastupdate = on, gin_pending_list_limit = 1024);
-create index search_words_variants on app_private.search_words using gin (app_private.word_variants(word)) with (fastupdate = off);
+create index search_words_variants on app_private.search_words using gin (app_private.word_variants(word)) with (fastupdate = on, gin_pending_list_limit = 256);
 
 create function app_private.tg_projects__search_public() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:2ca15c51aed7a42e0f94d84f0f155c18d07e08f5
---! Hash: sha1:28af3ff87df8fd71e349da0ae087547130b7d25b
+--! Previous: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
+--! Hash: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

@@ -1,5 +1,5 @@
---! Previous: sha1:28af3ff87df8fd71e349da0ae087547130b7d25b
---! Hash: sha1:94493115a747226e6e1537384d8f625f96508063
+--! Previous: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
+--! Hash: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

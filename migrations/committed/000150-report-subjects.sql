@@ -1,5 +1,5 @@
---! Previous: sha1:94493115a747226e6e1537384d8f625f96508063
---! Hash: sha1:694ecead73681271154302b9fbbaa8d5802082bf
+--! Previous: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
+--! Hash: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:694ecead73681271154302b9fbbaa8d5802082bf
---! Hash: sha1:5001d525d4e114be97a700dd3f4aa56b5ae93f72
+--! Previous: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
+--! Hash: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:5001d525d4e114be97a700dd3f4aa56b5ae93f72
---! Hash: sha1:a1a900938249119ea9a553451be73dfc5b106dfb
+--! Previous: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
+--! Hash: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

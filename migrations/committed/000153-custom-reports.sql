@@ -1,5 +1,5 @@
---! Previous: sha1:a1a900938249119ea9a553451be73dfc5b106dfb
---! Hash: sha1:c91903baa55311e184733ddc6d939db0c0e6e8cc
+--! Previous: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
+--! Hash: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:c91903baa55311e184733ddc6d939db0c0e6e8cc
---! Hash: sha1:20261b26531520b5f94b59ced17dd7b6e09ab2bd
+--! Previous: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
+--! Hash: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:21eac5b9d4a2d30742e022beefeac872bdb0bbb5
---! Hash: sha1:2cf0954d2c3790342ecab0e31a0c6358e33e6f45
+--! Previous: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
+--! Hash: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:2cf0954d2c3790342ecab0e31a0c6358e33e6f45
---! Hash: sha1:513360af23ece9a99a25aebad279563276921af8
+--! Previous: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
+--! Hash: sha1:ac8960243220fadd912225b5b16330d170da55fc
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:513360af23ece9a99a25aebad279563276921af8
---! Hash: sha1:7d975ccdfc41f3930a5835676609b3c040f343ec
+--! Previous: sha1:ac8960243220fadd912225b5b16330d170da55fc
+--! Hash: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:7d975ccdfc41f3930a5835676609b3c040f343ec
---! Hash: sha1:f79b873550b3c415091f8f57fdafaff0f2f557db
+--! Previous: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
+--! Hash: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

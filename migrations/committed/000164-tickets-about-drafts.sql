@@ -1,5 +1,5 @@
---! Previous: sha1:f79b873550b3c415091f8f57fdafaff0f2f557db
---! Hash: sha1:a9bedd7c2df46dafc40cc78544eeb01c61111526
+--! Previous: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
+--! Hash: sha1:fa94adf231f288631c813d678e669961ebb7ea4d
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.

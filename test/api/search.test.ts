@@ -259,6 +259,8 @@ describe("what is found", () => {
     ["a phone number as it is written", "(416) 555-0123", ["Jonathan Smith"]],
     ["a national number", "020 7946 0958", ["John Smith"]],
     ["an international number", "+49 89 123456", ["José Núñez-García"]],
+    ["a number of zeros", "0000000", []],
+    ["digits that come twice", "+1 416 555 5550", []],
     ["a unit by its number", "a1507", ["Suite A1507"]],
     ["without its letter", "1507", ["Suite A1507"]],
     ["its number with another separator", "PH 3", ["Penthouse"]],
@@ -335,9 +337,9 @@ describe("what is found", () => {
     );
     expect(uploaded.errors).toBeUndefined();
     expect((await ask("a1507", world.anonymous))[0].imageUrl).toMatch(/^https:/);
-    const types = await world.owen.get(`{ search(query: "zephyr") { type node { __typename } } }`);
+    const types = await world.owen.get(`{ search(query: "zephyr") { type node { kind: __typename } } }`);
     for (const { type, node } of types.search)
-      expect(node.__typename).toBe(
+      expect(node.kind).toBe(
         (
           { FLOOR_PLAN: "FloorPlan", UNIT: "Unit", LEAD: "Lead", BUYER: "Buyer", BUYER_AGENT: "Agent" } as any
         )[type],
