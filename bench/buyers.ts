@@ -51,7 +51,7 @@ export default async function buyers(): Promise<void> {
       }
       const buyer = await api.signUp("Bea Buyer");
       const start = performance.now();
-      await loadPortfolios(database.owner, portfolios);
+      await loadPortfolios(database.owner, portfolios, { words: true });
       await loadPurchases(database.owner, { buyer: buyer.id! });
       console.log(
         `Loaded in ${((performance.now() - start) / 1000).toFixed(0)} s. Milliseconds, median / 95 %.`,

@@ -103,7 +103,7 @@ export default async function leads(): Promise<void> {
       await add("200-projects", { leads: 100_000, projects: 200 });
       for (let n = 1; n <= 20; n += 1) portfolios.push({ name: `noise${n}`, leads: 5_000, projects: 500 });
       const start = performance.now();
-      const ids = await loadPortfolios(database.owner, portfolios);
+      const ids = await loadPortfolios(database.owner, portfolios, { words: true });
       console.log(
         `Loaded in ${((performance.now() - start) / 1000).toFixed(0)} s. Milliseconds, median / 95 %.`,
       );

@@ -34,6 +34,7 @@ import { PermissionsPlugin } from "./plugins/PermissionsPlugin.ts";
 import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin.ts";
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
+import { SearchPlugin } from "./plugins/SearchPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
@@ -107,6 +108,7 @@ export function createPreset({
       PermissionsPlugin,
       SignInPlugin,
       NearestCityPlugin,
+      SearchPlugin,
     ],
     disablePlugins: [
       // No global object identification: ids are plain.

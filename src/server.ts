@@ -131,7 +131,7 @@ async function main(): Promise<void> {
       };
       const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
-      const workflows = await startWorkflows(sending);
+      const workflows = await startWorkflows({ ...sending, drafts });
       shutdown.add("workflows", workflows.stop);
       const triggers = await startTriggers(sending);
       shutdown.add("triggers", triggers.stop);

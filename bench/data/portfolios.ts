@@ -23,10 +23,14 @@ export interface Portfolio {
   viewers?: Viewers;
 }
 
-/** Loads the portfolios and analyzes; `client` is the owner's. Gives the ids of the organizations by name. */
+/**
+ * Loads the portfolios and analyzes; `client` is the owner's. Gives the ids of the organizations by name.
+ * @param words whether records are found by their words.
+ */
 export async function loadPortfolios(
   client: Client,
   portfolios: readonly Portfolio[],
+  { words = false } = {},
 ): Promise<Map<string, string>> {
   const ids = new Map<string, string>();
   await client.query(
@@ -37,6 +41,7 @@ export async function loadPortfolios(
     for (const portfolio of portfolios) ids.set(portfolio.name, await load(client, portfolio));
   });
   await client.query("reset session_replication_role");
+  if (words) await fillSearchTexts(client);
   await client.query("vacuum (analyze) app_public.leads");
   await client.query("vacuum (analyze) app_public.events");
   await client.query("analyze");
@@ -105,6 +110,13 @@ async function load(client: Client, portfolio: Portfolio): Promise<string> {
   return id;
 }
 
+/** Has records be found by their words that were loaded without triggers. */
+export async function fillSearchTexts(client: Client): Promise<void> {
+  await withoutIndexes(client, ["app_private.search_texts", "app_private.search_words"], async () => {
+    await client.query("select app_private.fill_search_texts()");
+  });
+}
+
 /** Building an index at the end takes a fraction of keeping it row by row. */
 export async function withoutIndexes(
   client: Client,
@@ -118,5 +130,6 @@ export async function withoutIndexes(
   );
   for (const { name } of rows) await client.query(`drop index ${name}`);
   await work();
-  for (const { definition } of rows) await client.query(definition);
+  // That of a partitioned table makes those of its partitions too.
+  for (const { definition } of rows) await client.query(definition.replace(" ON ONLY ", " ON "));
 }

@@ -1,5 +1,5 @@
 --! Previous: sha1:a34af442455ebc8f7dbf95ab568ffcf56df700f3
---! Hash: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
+--! Hash: sha1:b20e474e25e161f124479730777d1c7bbb9879de
 --! Message: workflow-definitions
 
 -- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of conditions
@@ -110,7 +110,7 @@ insert into app_hidden.workflow_operators (operator, least, most, description) v
   ('+', 1, 20, 'Sum.'), ('-', 1, 2, 'Difference.'), ('*', 1, 20, 'Product.'), ('/', 2, 2, 'Quotient.'), ('%', 2, 2, 'Remainder.'),
   ('min', 1, 20, 'The least.'), ('max', 1, 20, 'The greatest.'),
   ('some', 2, 2, 'Whether it holds for some element of a list; var "" is the element.'), ('all', 2, 2, 'Whether it holds for all elements.'), ('none', 2, 2, 'Whether it holds for no element.'),
-  ('secondsSince', 1, 1, 'How long ago a time was, in seconds; negative where it is to come.');
+  ('secondsSince', 1, 1, 'How long ago a time was, in seconds; negative where it is to come. Without a time no comparison with it holds.');
 
 --------------------------------------------------------------------------------------------------------
 -- Variables: the columns of records, by the names of the API, and what else there is.
@@ -440,7 +440,8 @@ begin
     if jsonb_array_length(wanted) > 100 then
       perform app_private.refuse_definition(at || '.' || member.key, 'give at most 100 values.');
     end if;
-    for i in 0 .. jsonb_array_length(wanted) - 1 loop
+    -- Checked when it is written: who has left since, or what is gone, selects nothing.
+    for i in 0 .. case when scope ? 'organizationId' then jsonb_array_length(wanted) else 0 end - 1 loop
       perform app_private.check_value(table_of, member.column_name, case when member.typelem <> 0 then jsonb_build_array(wanted -> i) else wanted -> i end,
         case when jsonb_typeof(member.value) = 'array' then format('%s.%s[%s]', at, member.key, i) else at || '.' || member.key end, scope);
     end loop;

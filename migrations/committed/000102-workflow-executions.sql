@@ -1,5 +1,5 @@
---! Previous: sha1:3a74be7fd12d044bbd3fb9cecfc82b6c790714cc
---! Hash: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
+--! Previous: sha1:b20e474e25e161f124479730777d1c7bbb9879de
+--! Hash: sha1:95f22f4d03990e514200cb25c553afbee7bfa6a7
 --! Message: workflow-executions
 
 -- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED → CANCELLED.

@@ -1,5 +1,5 @@
---! Previous: sha1:ab1b7648d5a46e77b4f238f1fe06513a0cb3b103
---! Hash: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
+--! Previous: sha1:95f22f4d03990e514200cb25c553afbee7bfa6a7
+--! Hash: sha1:6a94a80e3549b3a996236a0f9b222dcde24acc6e
 --! Message: workflow-operations
 
 -- Starting, pausing, resuming and cancelling executions. Members run workflows for the records that they see.

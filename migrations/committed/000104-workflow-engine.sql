@@ -1,5 +1,5 @@
---! Previous: sha1:03f77eccd699ff536542775e0ab5563f1cec6f64
---! Hash: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
+--! Previous: sha1:6a94a80e3549b3a996236a0f9b222dcde24acc6e
+--! Hash: sha1:115163eb91fb6e84b68b78d40931923208fb9aa5
 --! Message: workflow-engine
 
 -- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once, as many
@@ -256,7 +256,7 @@ begin
     select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
         'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id, 'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
           -- The same for each attempt.
-          'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
+          'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy', coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)), 'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
       join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d on d.execution_id = w.execution_id

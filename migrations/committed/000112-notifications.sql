@@ -1,5 +1,5 @@
---! Previous: sha1:72ff09fae55c02f0d43d07b3395ee08f895f96d2
---! Hash: sha1:87c0b4ec4240d2f5217bd005cc00c0f4eb87383e
+--! Previous: sha1:4bd9b55c223c20538972706d5b411f58da3b51a1
+--! Hash: sha1:c3604fd06734ad8c95831777b1f404fda75ef83c
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

@@ -1,5 +1,5 @@
---! Previous: sha1:87c0b4ec4240d2f5217bd005cc00c0f4eb87383e
---! Hash: sha1:bca5ac5eb676e72ac24c67e3f510ac3b5650e06c
+--! Previous: sha1:c3604fd06734ad8c95831777b1f404fda75ef83c
+--! Hash: sha1:50b65c42887a2be803713149b688c369e2a304e6
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

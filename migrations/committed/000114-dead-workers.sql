@@ -1,5 +1,5 @@
---! Previous: sha1:bca5ac5eb676e72ac24c67e3f510ac3b5650e06c
---! Hash: sha1:599aa28c7554e36ee1754707b2bdd26dfc6637b4
+--! Previous: sha1:50b65c42887a2be803713149b688c369e2a304e6
+--! Hash: sha1:7786650eadc6e287dc0353be49e451e71300ff92
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:599aa28c7554e36ee1754707b2bdd26dfc6637b4
---! Hash: sha1:42db6d8e602f07ea81ae15db908f82ba7548e872
+--! Previous: sha1:7786650eadc6e287dc0353be49e451e71300ff92
+--! Hash: sha1:343c4bd8a7fa3386f85a5150e9fcd126cc81cb58
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

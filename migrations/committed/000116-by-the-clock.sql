@@ -1,5 +1,5 @@
---! Previous: sha1:42db6d8e602f07ea81ae15db908f82ba7548e872
---! Hash: sha1:72920a823db07a8253fef93327d239493edeb48f
+--! Previous: sha1:343c4bd8a7fa3386f85a5150e9fcd126cc81cb58
+--! Hash: sha1:b3af6ef4bdfb6e73a8f4bd7b6b0231227223ebd1
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

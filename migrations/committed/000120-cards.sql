@@ -1,5 +1,5 @@
---! Previous: sha1:72920a823db07a8253fef93327d239493edeb48f
---! Hash: sha1:c74079d0536a2a350a1a277f13a888748901e18b
+--! Previous: sha1:da7139b6991888f3a99bbabbe58d33dc49dfe516
+--! Hash: sha1:5ff02daa0c0e67d660d9ac91434f0da3c0692786
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

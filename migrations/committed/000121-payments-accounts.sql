@@ -1,5 +1,5 @@
---! Previous: sha1:c74079d0536a2a350a1a277f13a888748901e18b
---! Hash: sha1:ab402ed17a4dba806e734e509dd954896602c3da
+--! Previous: sha1:5ff02daa0c0e67d660d9ac91434f0da3c0692786
+--! Hash: sha1:e6182b14eb9e0cfca153019e5235348cf70310e1
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

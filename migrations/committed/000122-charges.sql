@@ -1,5 +1,5 @@
---! Previous: sha1:ab402ed17a4dba806e734e509dd954896602c3da
---! Hash: sha1:56867e6b36b3489f95bc54841c8fbda85825b5a8
+--! Previous: sha1:e6182b14eb9e0cfca153019e5235348cf70310e1
+--! Hash: sha1:29c61f9d94e4510397c9a79b2dfb900328422e0d
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:
@@ -165,19 +165,24 @@ begin
     return;
   end if;
   return query
+    -- Those of the viewer's own organizations are among theirs anyway.
     select c.id from app_public.processor_charges c where c.user_id = app_public.current_user_id()
+      and c.organization_id <> all (array(select app_hidden.viewer_organizations('finance.read')))
     union select c.id from app_public.processor_charges c where c.buyer_id = any (array(select app_hidden.viewer_purchases()))
     union select c.id from app_public.processor_charges c where c.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
     union select c.id from app_public.processor_charges c where c.reservation_id = any (array(select app_hidden.viewer_purchase_reservations()));
 end $$;
-comment on function app_hidden.viewer_charges() is 'The charges that the viewer paid, and those of the viewer''s own purchases.';
+comment on function app_hidden.viewer_charges() is 'The charges that the viewer paid, and those of the viewer''s own purchases, beside those of the viewer''s organizations.';
 grant execute on function app_hidden.viewer_charges() to plat_user;
 
 alter table app_public.processor_charges enable row level security;
 create policy finance on app_public.processor_charges for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
     or project_id = any (array(select app_hidden.viewer_projects('finance.read')))
-    or id = any (array(select app_hidden.viewer_charges())));
+    or user_id = (select app_hidden.viewer_payer())
+    or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+    or reservation_id = any (array(select app_hidden.viewer_purchase_reservations())));
 grant select on app_public.processor_charges to plat_user, plat_anonymous, plat_worker;
 alter table app_public.processor_refunds enable row level security;
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user

@@ -1,5 +1,5 @@
---! Previous: sha1:56867e6b36b3489f95bc54841c8fbda85825b5a8
---! Hash: sha1:5b9dd8036823728b18337d4db2042ccf843d8cd4
+--! Previous: sha1:29c61f9d94e4510397c9a79b2dfb900328422e0d
+--! Hash: sha1:e3c3c03db93ea289a3e66042d9eb12b55f02e200
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:5b9dd8036823728b18337d4db2042ccf843d8cd4
---! Hash: sha1:9b70dafb65b529701b90e6e793e8ad8a73445eb6
+--! Previous: sha1:e3c3c03db93ea289a3e66042d9eb12b55f02e200
+--! Hash: sha1:4b6a4f41ad6b68c9b709ea48203f20850578aa44
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

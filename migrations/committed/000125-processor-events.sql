@@ -1,5 +1,5 @@
---! Previous: sha1:9b70dafb65b529701b90e6e793e8ad8a73445eb6
---! Hash: sha1:5c936fefe86dda9509147860f0e97253aa2972e5
+--! Previous: sha1:4b6a4f41ad6b68c9b709ea48203f20850578aa44
+--! Hash: sha1:2076a4ac8869637a16e1f24679bf01d1bb80e8b8
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

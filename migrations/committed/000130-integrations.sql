@@ -1,5 +1,5 @@
---! Previous: sha1:635c9e17a780cadd14dce6ebc03def7d361f31dc
---! Hash: sha1:d3276a64173cc7957522de8ae4dd21ae80e59bb6
+--! Previous: sha1:368cfe340efb4f6b4d418b9c0d9ee689a8374d62
+--! Hash: sha1:88d87c8e85dc3605b244ab5a478e29bef5baae08
 --! Message: integrations
 
 -- Connected applications. An application is a row of the catalogue and a file of src/integrations/apps, named by its key. An

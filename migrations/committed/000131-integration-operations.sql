@@ -1,5 +1,5 @@
---! Previous: sha1:d3276a64173cc7957522de8ae4dd21ae80e59bb6
---! Hash: sha1:a83aaaf8dce847a8f1ad3453043a9b0da0527fd2
+--! Previous: sha1:88d87c8e85dc3605b244ab5a478e29bef5baae08
+--! Hash: sha1:d84af4c3ce9beb30fb771e4079837a887d6331f9
 --! Message: integration-operations
 
 -- What goes to an application goes in steps, while no transaction is open (src/integrations): a begin_… function checks as the

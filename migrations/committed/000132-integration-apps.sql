@@ -1,5 +1,5 @@
---! Previous: sha1:a83aaaf8dce847a8f1ad3453043a9b0da0527fd2
---! Hash: sha1:445d0632c7835ae569e9f6cac6819e243d06026d
+--! Previous: sha1:d84af4c3ce9beb30fb771e4079837a887d6331f9
+--! Hash: sha1:a089a103833833cc420e0f88ac7b097e0efb2600
 --! Message: integration-apps
 
 -- The applications that come with the service, and what they do in the database.

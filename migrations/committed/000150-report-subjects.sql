@@ -1,5 +1,5 @@
---! Previous: sha1:445d0632c7835ae569e9f6cac6819e243d06026d
---! Hash: sha1:da401ab09e5d59505ac14453e1f86f61e2ba4102
+--! Previous: sha1:4d91b0f200f6cfffdff2f39f7e96c6ee67628358
+--! Hash: sha1:26303cad67a80092cee29d0f224a2683bc595026
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

@@ -1,5 +1,5 @@
---! Previous: sha1:da401ab09e5d59505ac14453e1f86f61e2ba4102
---! Hash: sha1:4d07c9f98bef6e50e4308c08547c899790910da8
+--! Previous: sha1:26303cad67a80092cee29d0f224a2683bc595026
+--! Hash: sha1:0cacd30093f6fb3f0e54f637077e33a3cd329331
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:4d07c9f98bef6e50e4308c08547c899790910da8
---! Hash: sha1:1795c97cf1cf11ce0b259f002124029a111ed3ef
+--! Previous: sha1:0cacd30093f6fb3f0e54f637077e33a3cd329331
+--! Hash: sha1:b63f5570f7baca4515f5bb158bf4b25da2ec07d9
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:1795c97cf1cf11ce0b259f002124029a111ed3ef
---! Hash: sha1:189b04962c3ca4702a77fbedeab0a07e7d142729
+--! Previous: sha1:b63f5570f7baca4515f5bb158bf4b25da2ec07d9
+--! Hash: sha1:6f323d3ad31fae12aa6b1508a8ef402cec162f57
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

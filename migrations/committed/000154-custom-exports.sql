@@ -1,5 +1,5 @@
---! Previous: sha1:189b04962c3ca4702a77fbedeab0a07e7d142729
---! Hash: sha1:8ee10b4509d8f74646e4ef7265da065e8b6b8a09
+--! Previous: sha1:6f323d3ad31fae12aa6b1508a8ef402cec162f57
+--! Hash: sha1:ef72b38a2ef7ba9389c57194813a75920adc7a95
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:2fbaf6eaa8511ae9469b9e21946be36acff2430c
---! Hash: sha1:496e234eafc751ece99c1268972114cb1d685372
+--! Previous: sha1:aa17addb158752893f99c1db581f3b02724a4943
+--! Hash: sha1:abd39cf023a470a1de91ceda30cfc55ee6b3fb55
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:496e234eafc751ece99c1268972114cb1d685372
---! Hash: sha1:2e35b49cddbac76bd637d63a4db4c5b3ba08bc83
+--! Previous: sha1:abd39cf023a470a1de91ceda30cfc55ee6b3fb55
+--! Hash: sha1:00d91a76ab214b5cb419b13913478ed0559e5c0b
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:2e35b49cddbac76bd637d63a4db4c5b3ba08bc83
---! Hash: sha1:5c9de53035756861ef78e44d12da05116cd00403
+--! Previous: sha1:00d91a76ab214b5cb419b13913478ed0559e5c0b
+--! Hash: sha1:70b4cb31459c22181fbdd679e720bbd727ce2e98
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:5c9de53035756861ef78e44d12da05116cd00403
---! Hash: sha1:a4b788fdddba593e1bb3dcad4c3ba2f488145d3f
+--! Previous: sha1:70b4cb31459c22181fbdd679e720bbd727ce2e98
+--! Hash: sha1:54d422f487fe79b2632b833805748f75b5c1c384
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import type { FileStore } from "../providers/files/index.ts";
 import type { Pictures } from "./pages.ts";
-import type { ExportRow, ExportSource } from "./source.ts";
+import type { ExportLines, ExportSource } from "./source.ts";
 
 /** What no file can hold, in words for whoever asked for it. */
 export class ExportRefused extends Error {}
@@ -25,12 +25,12 @@ export const formats: Readonly<Record<string, Format>> = {
     ...unlimited,
     type: "text/csv",
     // The byte order mark is what tells spreadsheet programs that it is UTF-8.
-    write: async ({ header, batches }) => lines(batches, `\ufeff${header}\r\n`),
+    write: async ({ header, lines }) => texts(lines, `\ufeff${header}\r\n`),
   },
   JSONL: {
     ...unlimited,
     type: "application/x-ndjson",
-    write: async ({ batches }) => lines(batches),
+    write: async ({ lines }) => texts(lines),
   },
   XLSX: {
     ...unlimited,
@@ -53,12 +53,12 @@ export const formats: Readonly<Record<string, Format>> = {
 };
 
 /** The lines that the database has written. */
-function lines(batches: AsyncIterable<ExportRow[]>, first?: string): Readable {
-  async function* texts(): AsyncGenerator<string> {
+function texts(lines: AsyncIterable<ExportLines>, first?: string): Readable {
+  async function* written(): AsyncGenerator<string> {
     if (first !== undefined) yield first;
-    for await (const rows of batches) yield rows.join("");
+    for await (const { text } of lines) yield text;
   }
-  return Readable.from(texts(), { objectMode: false });
+  return Readable.from(written(), { objectMode: false });
 }
 
 /** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */

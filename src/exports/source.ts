@@ -9,8 +9,14 @@ export interface ExportColumn {
   type: string;
 }
 
-/** The id of the record, then its cells as text; for CSV and JSONL the whole line. */
+/** The id of the record, then its cells as text. */
 export type ExportRow = [id: string, ...cells: (string | null)[]];
+
+/** Lines of text, each with its end. */
+export interface ExportLines {
+  text: string;
+  length: number;
+}
 
 export interface ExportSource {
   columns: ExportColumn[];
@@ -21,8 +27,9 @@ export interface ExportSource {
   /** What decides which rows and columns there are, and how far it reached. */
   permissions: string[];
   rights: string[];
-  /** To be read once. */
+  /** The rows, to be read once; of CSV and JSONL there are lines. */
   batches: AsyncIterable<ExportRow[]>;
+  lines: AsyncIterable<ExportLines>;
   /** Keys of the first pictures of floor plans, by the plan's id. */
   pictures(floorPlanIds: string[]): Promise<Map<string, string[]>>;
   /** Ends the transaction; may be called again. */
@@ -67,6 +74,7 @@ export async function openExportSource(
     return {
       ...rows[0]!.opened,
       batches: batchesOf(client),
+      lines: linesOf(client),
       pictures: picturesOf(client),
       close: () => (closed ??= close()),
     };
@@ -84,6 +92,18 @@ async function* batchesOf(client: PoolClient): AsyncGenerator<ExportRow[]> {
     });
     if (rows.length > 0) yield rows;
     if (rows.length < batchSize) return;
+  }
+}
+
+async function* linesOf(client: PoolClient): AsyncGenerator<ExportLines> {
+  for (;;) {
+    const { rows } = await client.query<ExportLines>(
+      "select lines as text, row_count as length from app_hidden.export_lines($1)",
+      [batchSize],
+    );
+    const [next] = rows;
+    if (next!.length > 0) yield next!;
+    if (next!.length < batchSize) return;
   }
 }
 

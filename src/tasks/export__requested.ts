@@ -2,7 +2,7 @@ import type { JobHelpers, Task } from "graphile-worker";
 import type { Claims } from "../auth/claims.ts";
 import { CodedError } from "../errors.ts";
 import { ExportRefused, formats } from "../exports/formats.ts";
-import { openExportSource, type ExportRow, type ExportSource } from "../exports/source.ts";
+import { openExportSource } from "../exports/source.ts";
 import { withIncoming } from "../files/incoming.ts";
 import { idOf } from "../jobs/payload.ts";
 
@@ -143,7 +143,11 @@ class Work {
         source.permissions,
         source.rights,
       ]);
-      const counted = { ...source, batches: this.#counted(source) };
+      const counted = {
+        ...source,
+        batches: this.#counted(source.batches),
+        lines: this.#counted(source.lines),
+      };
       const content = await format.write(counted, { subject, filename, store: fileStore });
       const stop = () => content.destroy(this.#signal.reason as Error);
       this.#signal.addEventListener("abort", stop, { once: true });
@@ -163,7 +167,7 @@ class Work {
     }
   }
 
-  async *#counted({ batches }: ExportSource): AsyncGenerator<ExportRow[]> {
+  async *#counted<T extends { length: number }>(batches: AsyncIterable<T>): AsyncGenerator<T> {
     for await (const batch of batches) {
       this.#signal.throwIfAborted();
       yield batch;

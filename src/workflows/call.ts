@@ -14,6 +14,9 @@ export interface Call {
   /** The secrets of the organization's webhook at the same host, where it has one. */
   sealed: string | null;
   previousSealed: string | null;
+  leadId: string | null;
+  /** Who answers for it: whoever started the execution, else the creator of the workflow. */
+  requestedBy: string | null;
 }
 
 export interface CallOptions {
@@ -32,10 +35,13 @@ export async function callWebhook(
   call: Call,
   { executionId, seal, loopback, timeoutMs, log }: CallOptions,
 ): Promise<Record<string, unknown>> {
-  const { messageId, sealed, previousSealed, ...about } = call;
+  const { messageId, sealed, previousSealed, workflowId, organizationId, subjectType, subjectId } = call;
   const body = JSON.stringify({
     executionId,
-    ...about,
+    workflowId,
+    organizationId,
+    subjectType,
+    subjectId,
     ...(input.body === undefined ? {} : { data: input.body }),
   });
   let secrets: string[];

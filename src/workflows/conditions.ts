@@ -6,10 +6,14 @@ const engine = new LogicEngine(undefined, {
   maxArrayLength: 10_000,
   maxStringLength: 100_000,
 });
-engine.addMethod("secondsSince", ([time]: unknown[]) => {
-  const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
-  return Number.isNaN(at) ? null : (Date.now() - at) / 1000;
-});
+// No number where there is no time: no comparison with it holds.
+engine.addMethod("secondsSince", ([time]: unknown[]) =>
+  typeof time === "string" ? (Date.now() - Date.parse(time)) / 1000 : Number.NaN,
+);
+// As JSON Logic has it; the library only looks whether there is such a member, which all records have.
+engine.addMethod("missing", (names: unknown[], data: unknown) =>
+  names.filter((name) => [null, undefined, ""].includes(engine.run({ var: name }, data) as string)),
+);
 
 /** Whether a condition holds of the data; one that cannot be computed, such as a division by zero, does not. */
 export function holds(condition: unknown, data: object): boolean {

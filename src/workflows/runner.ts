@@ -5,8 +5,10 @@
  */
 import { Client, Pool, type PoolClient } from "pg";
 import { isRetryable } from "../database/databaseErrors.ts";
+import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
+import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { Seal } from "../seal.ts";
 import { callWebhook, type Call } from "./call.ts";
 import { holds } from "./conditions.ts";
@@ -19,6 +21,8 @@ export interface WorkflowsOptions {
   /** Whether addresses may lead to this machine. */
   loopback: boolean;
   log: Logger;
+  /** Who writes drafts; the embedded composer where left out. */
+  drafts?: DraftProvider;
   /** How long a call may take. */
   timeoutMs?: number;
 }
@@ -34,6 +38,8 @@ const capacity = 64;
 const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
 /** Transactions at a time, in one process. */
 const lanes = [0, 1];
+/** How long writing a draft may take. */
+const draftMs = 120_000;
 /** How often it looks without being called: for what waits for a time, and for calls that were missed. */
 const lookEveryMs = 1000;
 /** How long it leaves a step alone that it cannot take, through a fault of the service. */
@@ -72,7 +78,14 @@ type Result = { executionId: string; attempt: number } & ({ input: unknown } | {
 
 /** Starts to take steps, once the database can be reached. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<Workflows> {
-  const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
+  const {
+    connectionString,
+    seal,
+    loopback,
+    log,
+    drafts = createDraftProvider(),
+    timeoutMs = 10_000,
+  } = options;
   const pool = new Pool({ connectionString, max: lanes.length + 2, application_name: "plat-workflows" });
   pool.on("error", (error) => log.warn({ err: error }, "A database connection of the workflows broke."));
   // A connection that breaks in the middle of a transaction: the statement that meets it says so.
@@ -130,9 +143,9 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     let locked: string[] = [];
     try {
       const taken = await transaction(async (client) => {
-        const taken = await take(client, due, room);
-        if (!taken?.step || !taken.runs) return taken;
-        const ids = taken.runs.map(({ executionId }) => executionId);
+        const found = await take(client, due, room);
+        if (!found?.step || !found.runs) return found;
+        const ids = found.runs.map(({ executionId }) => executionId);
         // Who cancels has the lock and waits for the row: it is theirs.
         locked = await inTurn(async () => {
           const { rows } = await line.query<{ id: string }>(
@@ -141,14 +154,14 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
           );
           return rows.map(({ id }) => id);
         });
-        taken.runs = taken.runs.filter(({ executionId }) => locked.includes(executionId));
+        found.runs = found.runs.filter(({ executionId }) => locked.includes(executionId));
         await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
-          taken.step.id,
-          JSON.stringify(taken.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
+          found.step.id,
+          JSON.stringify(found.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
           holder,
-          timeoutMs / 1000 + 20,
+          (found.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
-        return taken;
+        return found;
       });
       for (const run of taken?.runs ?? []) start(taken!.step!, run, line);
       locked = [];
@@ -173,31 +186,30 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   };
 
   function start(step: Step, run: Run, line: Client): void {
-    const mine = holder;
-    const calling = callOne(step, run)
-      .then(async (result) => {
-        await pool.query("select app_private.settle_call($1, $2, $3)", [
-          step.id,
-          JSON.stringify(result),
-          mine,
-        ]);
-      })
-      // What could not be brought in is called again when the lease is over.
-      .catch((error: unknown) => log.error({ err: error }, "A call of a workflow failed."))
-      .then(() => release(line, [run.executionId]))
-      .finally(() => {
-        underway.delete(calling);
-        worker.call();
-      });
+    const calling = bringIn(step, run, line).finally(() => {
+      underway.delete(calling);
+      worker.call();
+    });
     underway.add(calling);
+  }
+
+  async function bringIn(step: Step, run: Run, line: Client): Promise<void> {
+    const mine = holder;
+    try {
+      const result = await callOne(step, run);
+      await pool.query("select app_private.settle_call($1, $2, $3)", [step.id, JSON.stringify(result), mine]);
+    } catch (error) {
+      // It is called again when the lease is over.
+      log.error({ err: error }, "A call of a workflow failed.");
+    }
+    await release(line, [run.executionId]);
   }
 
   async function callOne(step: Step, run: Run): Promise<Result> {
     const { executionId, attempt } = run;
     const result = resultOf(step)(run);
     if ("error" in result) return result;
-    if (step.type !== "CALL_WEBHOOK")
-      return { executionId, attempt, error: "The service cannot take this step." };
+    if (step.type === "DRAFT_WITH_AI") return { executionId, attempt, ...(await draft(run, result.input)) };
     const input = await callWebhook(result.input as Record<string, unknown>, run.call!, {
       executionId,
       seal,
@@ -206,6 +218,24 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       log,
     });
     return { executionId, attempt, input };
+  }
+
+  /** Asks for the draft of a step; a second attempt gets what the first one did. */
+  async function draft({ call }: Run, input: unknown): Promise<{ input: unknown } | { error: string }> {
+    const { leadId, requestedBy, messageId } = call!;
+    if (!leadId) return { error: "There is no lead to write to." };
+    try {
+      const { instructions } = input as { instructions?: string };
+      const { id, ...written } = await draftLeadEmail(pool, drafts, {
+        leadId,
+        requestedBy,
+        instructions: instructions ?? null,
+        request: messageId,
+      });
+      return { input: { generationId: id, ...written } };
+    } catch (error) {
+      return { error: (error as Error).message };
+    }
   }
 
   /** Lets those go on for whom the event has come that they waited for. */
@@ -229,7 +259,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   /** Does the work, and again where others were in the way; a fault is logged, and the work left alone for a while. */
-  async function attempt(key: string, work: () => Promise<boolean>): Promise<boolean> {
+  async function tryTo(key: string, work: () => Promise<boolean>): Promise<boolean> {
     if (stopping || (faults.get(key) ?? 0) > Date.now()) return false;
     try {
       const found = await work();
@@ -247,15 +277,15 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     if (!stopping) log.warn({ err: error }, "Workflows could not be looked after; they are in a moment.");
   };
   const worker = onCall(async () => {
-    for (let found = true; found && !stopping;) {
+    for (let found = true; found;) {
       const { rows: due } = await pool.query<DueStep>("select * from app_private.due_workflow_steps()");
-      found = await attempt("wake", wake);
+      found = await tryTo("wake", wake);
       // In turn, so that a long queue of one workflow keeps no other from going on.
       await Promise.all(
         lanes.map(async () => {
           for (const step of due) {
             const key = `${step.workflow_id} ${step.steps_revision} ${step.sequence}`;
-            if (await attempt(key, () => takeStep(step))) found = true;
+            if (await tryTo(key, () => takeStep(step))) found = true;
           }
         }),
       );

@@ -35,6 +35,15 @@ interface Candidate {
 /** Whether the conditions of a workflow let it be started. */
 const passes = ({ conditions, data }: Candidate) => conditions === undefined || holds(conditions, data ?? {});
 
+/** When a line is due next; null where it cannot be read any more. */
+function nextTime(schedule: string, timeZone: string): Date | null {
+  try {
+    return nextRun(schedule, timeZone, new Date());
+  } catch {
+    return null;
+  }
+}
+
 /** Starts to look after triggers, once the database can be reached. */
 export async function startTriggers({ connectionString, log }: TriggersOptions): Promise<Triggers> {
   const pool = new Pool({ connectionString, max: 3, application_name: "plat-triggers" });
@@ -94,7 +103,7 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
       for (const { workflow_id, schedule, time_zone } of rows)
         await client.query("select app_private.run_schedule($1, $2)", [
           workflow_id,
-          nextRun(schedule, time_zone, new Date()),
+          nextTime(schedule, time_zone),
         ]);
       return rows.length > 0;
     });

@@ -332,6 +332,12 @@ describe("the file", () => {
       allowedTransitions: [],
     });
     expect(found.filename).toMatch(/^all-our-leads-\d{4}-\d\d-\d\d\.csv$/);
+    // The requester gets a mail.
+    await world.owner.query("select app_private.fan_out_notifications(1000)");
+    await world.owner.query("update graphile_worker._private_jobs set run_at = now()");
+    await work();
+    const mails = (await outbox.take()).filter(({ to }) => to?.[0]?.address === world.owen.email);
+    expect(mails.map(({ text }) => text).join()).toContain(found.filename);
     const lone = await file({ columns: ["company"], filter: { name: "Open Ollie" } });
     expect(lone.body.toString()).toBe('\ufeffcompany\r\n""\r\n');
     const mine = await file({ columns: ["name"], filter: { status: ["NEW"] } }, world.max);

@@ -721,6 +721,15 @@ describe("refunds", () => {
     });
     expect((await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code).toBe("CONFLICT");
     expect(await eventsOf(id)).toContain("charge.disputed");
+    const ticketOf = async (charge: string) =>
+      (
+        await world.owner.query(
+          "select id, kind::text, status::text, available_actions::text[] as actions from app_public.escalation_tickets where subject_id = $1",
+          [charge],
+        )
+      ).rows;
+    const [ticket] = await ticketOf(id);
+    expect(ticket).toMatchObject({ kind: "PAYMENT_DISPUTE", status: "OPEN", actions: ["REFUND", "DISMISS"] });
     const { rows } = await world.owner.query(
       "select id from app_private.sandbox_objects where kind = 'dispute' order by position desc limit 1",
     );
@@ -731,6 +740,20 @@ describe("refunds", () => {
     });
     await world.settle();
     expect(await chargeOf(id)).toMatchObject({ status: "SUCCEEDED", disputeStatus: "WON" });
+
+    // Another one is accepted, by whoever may give money back.
+    const { id: other } = await paid("41.00", "tok_createDispute");
+    await world.settle();
+    const [lost] = await ticketOf(other);
+    const resolve = `mutation ($id: ID!) { resolveEscalationTicket(input: { id: $id, action: REFUND }) { status } }`;
+    expect(await world.max.refused(resolve, { id: lost.id })).toMatchObject({
+      code: "FORBIDDEN",
+      permission: "finance.write",
+    });
+    expect((await world.owen.get(resolve, { id: lost.id })).resolveEscalationTicket.status).toBe("RESOLVING");
+    await world.settle();
+    expect(await chargeOf(other)).toMatchObject({ status: "DISPUTED", disputeStatus: "LOST" });
+    expect(await ticketOf(other)).toMatchObject([{ status: "RESOLVED" }]);
   });
 
   test("in an archived project nothing is paid or refunded", async () => {

@@ -170,6 +170,7 @@ describe("who may do what", () => {
       personalizations: /personalization/i,
       webhooks: /webhook|redeliverEvents/i,
       escalationTickets: /escalationTicket/i,
+      search: /^search$/,
       workflows: /workflow/i,
       payments: /payment|processor/i,
       "exports, reports": /export|customReport/i,

@@ -104,15 +104,15 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
   }));
   const agent = new Agent({ rejectUnauthorized: false, keepAlive: true, maxSockets: 8 });
   const answers: string[] = [];
-  let service: Service | undefined;
+  const running: { service?: Service } = {};
   let next = 0;
   let lost = 0;
   async function write(): Promise<void> {
     while (next < wishes.length) {
       const n = next++;
       for (let answer = "LOST"; answer === "LOST"; answers[n] = answer) {
-        while (!service) await pause(5);
-        answer = await send(service.baseUrl, agent, wishes[n]!);
+        while (!running.service) await pause(5);
+        answer = await send(running.service.baseUrl, agent, wishes[n]!);
         if (answer === "LOST") lost += 1;
       }
     }
@@ -120,16 +120,16 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
   const writing = Promise.all(Array.from({ length: 8 }, write));
   for (let round = 1; round <= kills; round += 1) {
     const doomed = await startService({ env });
-    service = doomed;
+    running.service = doomed;
     // In the middle of it: some changes answered, some calls on their way.
     const calls = receiver.messages.filter(({ path }) => path === "/calls").length;
     while (answers.filter(Boolean).length < (round * wishes.length) / (kills + 1)) await pause(2);
     while (receiver.messages.filter(({ path }) => path === "/calls").length === calls) await pause(2);
-    service = undefined;
+    delete running.service;
     await doomed.stop("SIGKILL");
   }
   await using last = await startService({ env });
-  service = last;
+  running.service = last;
   await writing;
   agent.destroy();
   expect(answers.filter((answer) => answer === "BAD_USER_INPUT")).toHaveLength(rolledBack);

@@ -180,6 +180,37 @@ describe("events", () => {
     expect(await executions(noted)).toMatchObject([{ subject_id: id, event: "lead_note.created" }]);
   });
 
+  test("that one workflow fails with keep no other one waiting, and show", async () => {
+    const gone = await world.signUp("Gil Gone");
+    await world.owner.query(
+      "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",
+      [world.harbour.id, gone.id],
+    );
+    const created = { type: "EVENT", event: "lead.created" };
+    const [broken, ofGone, well] = [
+      await enabled(created),
+      await enabled({ ...created, filter: { assigneeId: gone.id } }),
+      await enabled(created),
+    ];
+    await world.owner.query("delete from app_public.organization_user_connections where user_id = $1", [
+      gone.id,
+    ]);
+    await world.owner
+      .query(`create function app_private.tg_test__fail() returns trigger language plpgsql volatile as $$
+      begin raise exception 'broken'; end $$`);
+    await world.owner.query(`create trigger _test before insert on app_public.workflow_executions
+      for each row when (new.workflow_id = '${broken}') execute function app_private.tg_test__fail()`);
+    const id = await lead();
+    await caughtUp();
+    await world.owner.query("drop trigger _test on app_public.workflow_executions");
+    expect([await executions(broken), await executions(ofGone)]).toEqual([[], []]);
+    expect(await executions(well)).toMatchObject([{ subject_id: id }]);
+    const { workflow } = await world.owen.get(`query ($id: ID!) { workflow(id: $id) { triggerError } }`, {
+      id: broken,
+    });
+    expect(workflow.triggerError).toMatch(/could not start it/);
+  });
+
   test("count exactly once though the workers lose their connections all the time; what was rolled back never", async () => {
     const id = await enabled({ type: "EVENT", event: "lead.created" }, { reentry: "ALWAYS" });
     for (let round = 0; round < 5; round++) {

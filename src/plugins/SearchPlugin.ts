@@ -1,0 +1,109 @@
+/**
+ * `search`: the argument `first` of lists is handed to the function of SQL, which finds no more than the answer holds; and
+ * `SearchResult.node`, the record that was found, a union of the kinds there are. Null where it is meanwhile deleted.
+ */
+import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+import { pageSize } from "../lists/page.ts";
+import { camel } from "./codecs.ts";
+import type { AnyResource } from "./tables.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      SearchPlugin: true;
+    }
+  }
+}
+
+/** The table and the type of what is found, by SearchResult.type. */
+const kinds: Record<string, [table: string, type: string]> = {
+  PROJECT: ["projects", "Project"],
+  FLOOR_PLAN: ["floor_plans", "FloorPlan"],
+  UNIT: ["units", "Unit"],
+  BUYER: ["buyers", "Buyer"],
+  BUYER_AGENT: ["agents", "Agent"],
+  LEAD: ["leads", "Lead"],
+};
+
+export const SearchPlugin: GraphileConfig.Plugin = {
+  name: "SearchPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      init: {
+        after: ["PgCodecs"],
+        callback(_, build) {
+          build.registerUnionType(
+            "SearchNode",
+            {},
+            () => ({
+              description: "A record that the search finds.",
+              types: () => Object.values(kinds).map(([, name]) => build.getOutputTypeByName(name) as any),
+              planType: ($specifier: any) => ({
+                $__typename: lambda(
+                  get($specifier, "type") as ExecutableStep,
+                  (type) => kinds[String(type)]?.[1] ?? null,
+                ),
+                planForType(type: any) {
+                  const [table] = Object.values(kinds).find(([, name]) => name === type.name)!;
+                  const resource = build.pgResources[table] as unknown as AnyResource;
+                  return resource.get({ id: get($specifier, "id") as any }) as any;
+                },
+              }),
+            }),
+            "SearchPlugin",
+          );
+          return _;
+        },
+      },
+      GraphQLObjectType_fields(fields, build, context) {
+        if (context.Self.name !== "SearchResult") return fields;
+        return build.extend(
+          fields,
+          {
+            node: context.fieldWithHooks({ fieldName: "node" } as any, () => ({
+              description: "The record.",
+              type: build.getTypeByName("SearchNode") as any,
+              plan: ($result: any) => object({ type: $result.get("type"), id: $result.get("id") }),
+            })),
+          },
+          "SearchPlugin",
+        );
+      },
+      GraphQLObjectType_fields_field(field, build, { scope }) {
+        if (!scope.isRootQuery || scope.fieldName !== "search") return field;
+        const resource = build.pgResources.search as unknown as AnyResource;
+        return {
+          ...field,
+          plan(_$root: unknown, fieldArgs: any) {
+            return resource.execute(
+              resource.parameters!.map(({ name, codec }: any) => ({
+                name,
+                step:
+                  name === "amount"
+                    ? lambda(fieldArgs.getRaw("first"), (first) => pageSize(first, 100))
+                    : fieldArgs.getRaw(camel(name)),
+                pgCodec: codec,
+              })),
+            ) as any;
+          },
+        };
+      },
+      GraphQLObjectType_fields_field_args: {
+        after: ["default", "ListsPlugin"],
+        callback(args, build, { scope }) {
+          if (!scope.isRootQuery || scope.fieldName !== "search") return args;
+          const { query, types, projectId, first } = args as Record<string, any>;
+          const { GraphQLList, GraphQLNonNull } = build.graphql;
+          const type = new GraphQLNonNull(types.type.ofType);
+          return {
+            query,
+            types: { ...types, type: new GraphQLList(type) },
+            projectId,
+            first: { ...first, applyPlan: undefined },
+          };
+        },
+      },
+    },
+  },
+};
