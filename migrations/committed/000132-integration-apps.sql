@@ -1,5 +1,5 @@
 --! Previous: sha1:d84af4c3ce9beb30fb771e4079837a887d6331f9
---! Hash: sha1:a089a103833833cc420e0f88ac7b097e0efb2600
+--! Hash: sha1:206de7f19ec04bbecfec96509e4214f90806b4a7
 --! Message: integration-apps
 
 -- The applications that come with the service, and what they do in the database.
@@ -222,7 +222,7 @@ insert into app_public.integration_apps (key, name, description, category, scope
       "fromName": {"type": "string", "maxLength": 100, "description": "The name beside it."}}}',
     '{"type": "object", "required": ["username", "password"], "additionalProperties": false, "properties": {
       "username": {"type": "string", "minLength": 1, "maxLength": 300}, "password": {"type": "string", "minLength": 1, "maxLength": 1000}}}'),
-  ('crm_sync', 'Outgoing sync', 'Sends what happens to another system, in that system''s own fields: signed, at least once, in order of the stream where the receiver keeps up.', 'CRM', 'ORGANIZATION', 'WEBHOOK',
+  ('crm_sync', 'Outgoing sync', 'Sends what happens to another system, in that system''s own fields: signed, and at least once.', 'CRM', 'ORGANIZATION', 'WEBHOOK',
     '{}', true, 'app_private.connect_sync',
     '{"type": "object", "required": ["url", "events", "mapping"], "additionalProperties": false, "properties": {
       "url": {"type": "string", "minLength": 1, "maxLength": 2048, "description": "Where to: https, a public address."},

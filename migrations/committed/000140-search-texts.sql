@@ -1,5 +1,5 @@
---! Previous: sha1:a089a103833833cc420e0f88ac7b097e0efb2600
---! Hash: sha1:527238ca8ca01e153cbb0516196d5fae240dfdc6
+--! Previous: sha1:206de7f19ec04bbecfec96509e4214f90806b4a7
+--! Hash: sha1:9d8b76b02aec7989effc9efc08d3b9a5cebfdd67
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:527238ca8ca01e153cbb0516196d5fae240dfdc6
---! Hash: sha1:6cfc7d2d3470b0dffc612301c7de9450a56e8a6c
+--! Previous: sha1:9d8b76b02aec7989effc9efc08d3b9a5cebfdd67
+--! Hash: sha1:fa5f2ebec5086457cca6b7a05a52f5e930c6205e
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

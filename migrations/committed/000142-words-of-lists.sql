@@ -1,5 +1,5 @@
---! Previous: sha1:6cfc7d2d3470b0dffc612301c7de9450a56e8a6c
---! Hash: sha1:4d91b0f200f6cfffdff2f39f7e96c6ee67628358
+--! Previous: sha1:fa5f2ebec5086457cca6b7a05a52f5e930c6205e
+--! Hash: sha1:518cae45a35387a2e1f04a637afca01cab898e74
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

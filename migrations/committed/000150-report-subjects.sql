@@ -1,5 +1,5 @@
---! Previous: sha1:4d91b0f200f6cfffdff2f39f7e96c6ee67628358
---! Hash: sha1:26303cad67a80092cee29d0f224a2683bc595026
+--! Previous: sha1:518cae45a35387a2e1f04a637afca01cab898e74
+--! Hash: sha1:8f6da5f14876b2ec89342d9220d5068ab6f6bc4d
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

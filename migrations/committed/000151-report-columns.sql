@@ -1,5 +1,5 @@
---! Previous: sha1:26303cad67a80092cee29d0f224a2683bc595026
---! Hash: sha1:0cacd30093f6fb3f0e54f637077e33a3cd329331
+--! Previous: sha1:8f6da5f14876b2ec89342d9220d5068ab6f6bc4d
+--! Hash: sha1:23104e4cdbe48be6995b42afbbeef336606c6433
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

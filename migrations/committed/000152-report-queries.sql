@@ -1,5 +1,5 @@
---! Previous: sha1:0cacd30093f6fb3f0e54f637077e33a3cd329331
---! Hash: sha1:b63f5570f7baca4515f5bb158bf4b25da2ec07d9
+--! Previous: sha1:23104e4cdbe48be6995b42afbbeef336606c6433
+--! Hash: sha1:f13dcd508085cf68eff8be46a54b994550cf1cb7
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:b63f5570f7baca4515f5bb158bf4b25da2ec07d9
---! Hash: sha1:6f323d3ad31fae12aa6b1508a8ef402cec162f57
+--! Previous: sha1:f13dcd508085cf68eff8be46a54b994550cf1cb7
+--! Hash: sha1:a5d4567844ea6502ed7416eec7a90f5d6b8cda90
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

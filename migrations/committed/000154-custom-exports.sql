@@ -1,5 +1,5 @@
---! Previous: sha1:6f323d3ad31fae12aa6b1508a8ef402cec162f57
---! Hash: sha1:ef72b38a2ef7ba9389c57194813a75920adc7a95
+--! Previous: sha1:a5d4567844ea6502ed7416eec7a90f5d6b8cda90
+--! Hash: sha1:b6ba0a5cfec0ba2c5aa19dfe4a85aa7f3a79b892
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:ef72b38a2ef7ba9389c57194813a75920adc7a95
---! Hash: sha1:8bcf59fa9f96f5b7b0d8d0109e17e93e48786f92
+--! Previous: sha1:b6ba0a5cfec0ba2c5aa19dfe4a85aa7f3a79b892
+--! Hash: sha1:2794889e1670daade80d5ab2ec557ba00f3c8003
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:8bcf59fa9f96f5b7b0d8d0109e17e93e48786f92
---! Hash: sha1:aa17addb158752893f99c1db581f3b02724a4943
+--! Previous: sha1:2794889e1670daade80d5ab2ec557ba00f3c8003
+--! Hash: sha1:b5252477990bbf453f5be8abd4d24a32de19251f
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

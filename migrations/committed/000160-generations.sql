@@ -1,5 +1,5 @@
---! Previous: sha1:aa17addb158752893f99c1db581f3b02724a4943
---! Hash: sha1:abd39cf023a470a1de91ceda30cfc55ee6b3fb55
+--! Previous: sha1:b5252477990bbf453f5be8abd4d24a32de19251f
+--! Hash: sha1:e6fcf694dae9e15994c62dcac74a343086421b56
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

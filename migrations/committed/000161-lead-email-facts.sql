@@ -1,5 +1,5 @@
---! Previous: sha1:abd39cf023a470a1de91ceda30cfc55ee6b3fb55
---! Hash: sha1:00d91a76ab214b5cb419b13913478ed0559e5c0b
+--! Previous: sha1:e6fcf694dae9e15994c62dcac74a343086421b56
+--! Hash: sha1:32cd4eb107fc9dcb0ca9cebeee02d959427176ad
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

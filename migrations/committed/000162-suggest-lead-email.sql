@@ -1,5 +1,5 @@
---! Previous: sha1:00d91a76ab214b5cb419b13913478ed0559e5c0b
---! Hash: sha1:70b4cb31459c22181fbdd679e720bbd727ce2e98
+--! Previous: sha1:32cd4eb107fc9dcb0ca9cebeee02d959427176ad
+--! Hash: sha1:df77ca609c5ddbe0d2799da1096836c03c8b7503
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:70b4cb31459c22181fbdd679e720bbd727ce2e98
---! Hash: sha1:54d422f487fe79b2632b833805748f75b5c1c384
+--! Previous: sha1:df77ca609c5ddbe0d2799da1096836c03c8b7503
+--! Hash: sha1:7dbc3413d529325dc71c671ce8a6c1687a438650
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:54d422f487fe79b2632b833805748f75b5c1c384
---! Hash: sha1:9bb29d17e14d5d7e50d64296aefeba61699cf7dc
+--! Previous: sha1:7dbc3413d529325dc71c671ce8a6c1687a438650
+--! Hash: sha1:1b4bdab94aa7e8d8b81da0050a6250a5d8e65610
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
