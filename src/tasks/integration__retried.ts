@@ -5,8 +5,11 @@ import { idOf } from "../jobs/payload.ts";
  * Refreshes the integration {id} of an organization, for the escalation ticket {ticketId}, which that ends.
  * Run twice: asks the application twice; the ticket ends once.
  */
-const task: Task = async (payload, { integrations, query }) => {
-  const error = await integrations.retry("ORGANIZATION", idOf(payload));
+const task: Task = async (payload, { integrations, query, logger }) => {
+  const error = await integrations.retry("ORGANIZATION", idOf(payload)).catch((unexpected: Error) => {
+    logger.error(`An integration could not be refreshed: ${unexpected.message}`);
+    return "Something went wrong on our side; try again.";
+  });
   await query("select app_private.end_resolution($1, $2)", [idOf(payload, "ticketId"), error ?? null]);
 };
 
