@@ -347,7 +347,7 @@ test("a calendar feed holds exactly the appointments of its user, until it is di
     }));
   };
   const found = events(first.text);
-  expect(found.map(({ event, status }) => [event.uid, status]).sort()).toEqual(
+  expect(found.map(({ event, status: shown }) => [event.uid, shown]).sort()).toEqual(
     [
       [`${mine}@plat.example`, "CONFIRMED"],
       [`${cancelled}@plat.example`, "CANCELLED"],
