@@ -1,5 +1,5 @@
 --! Previous: sha1:54ff5cc8b75e21cf545b3800b8cf55a7aa8aba7b
---! Hash: sha1:fb92aac6fd13bf4fd3de96d495bbfa51fe6c1c24
+--! Hash: sha1:54bdefd51400bbc82ae3c33a4a2c0d4ca5770dd6
 --! Message: escalation-tickets
 
 -- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing opens a
@@ -85,8 +85,9 @@ create policy seers on app_public.escalation_tickets for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))) and (
     (lead_id is null and buyer_id is null)
     or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-    or ((lead_id is null or exists (select from app_public.leads l where l.id = lead_id))
-      and (buyer_id is null or exists (select from app_public.buyers b where b.id = buyer_id)))));
+    -- PERF: looked up one by one; as `exists` it would be a set of all leads that the viewer sees.
+    or ((lead_id is null or (select true from app_public.leads l where l.id = lead_id))
+      and (buyer_id is null or (select true from app_public.buyers b where b.id = buyer_id)))));
 create policy managers_update on app_public.escalation_tickets for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
 grant select on app_public.escalation_tickets to plat_user, plat_anonymous, plat_worker;

@@ -1,5 +1,5 @@
---! Previous: sha1:9aed0351e36be05c19dafca23bc37dca5ca15567
---! Hash: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
+--! Previous: sha1:4bd9b55c223c20538972706d5b411f58da3b51a1
+--! Hash: sha1:c3604fd06734ad8c95831777b1f404fda75ef83c
 --! Message: notifications
 
 -- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a

@@ -1,5 +1,5 @@
---! Previous: sha1:e27fd4fe01e5e8c4f5230636ff7b35080626c530
---! Hash: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
+--! Previous: sha1:c3604fd06734ad8c95831777b1f404fda75ef83c
+--! Hash: sha1:50b65c42887a2be803713149b688c369e2a304e6
 --! Message: notification-mails
 
 -- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.

@@ -1,5 +1,5 @@
---! Previous: sha1:1cede2f35c561d4f4afcf85ae75666189d996fb2
---! Hash: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
+--! Previous: sha1:50b65c42887a2be803713149b688c369e2a304e6
+--! Hash: sha1:7786650eadc6e287dc0353be49e451e71300ff92
 --! Message: dead-workers
 
 -- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees them after

@@ -1,5 +1,5 @@
---! Previous: sha1:f512d1222ff5fc05b1fdaaa6d0ccd82fe449e4f8
---! Hash: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
+--! Previous: sha1:7786650eadc6e287dc0353be49e451e71300ff92
+--! Hash: sha1:343c4bd8a7fa3386f85a5150e9fcd126cc81cb58
 --! Message: retention
 
 -- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in

@@ -1,5 +1,5 @@
---! Previous: sha1:c1991f98e326d3f9e4df690b4c3ead88110e8d0c
---! Hash: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
+--! Previous: sha1:343c4bd8a7fa3386f85a5150e9fcd126cc81cb58
+--! Hash: sha1:b3af6ef4bdfb6e73a8f4bd7b6b0231227223ebd1
 --! Message: by-the-clock
 
 -- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and overdue. Nobody

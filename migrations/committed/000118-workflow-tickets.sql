@@ -1,5 +1,5 @@
---! Previous: sha1:1f8cde194fb22d091de946cfaf94587ee20b7173
---! Hash: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
+--! Previous: sha1:b3af6ef4bdfb6e73a8f4bd7b6b0231227223ebd1
+--! Hash: sha1:da7139b6991888f3a99bbabbe58d33dc49dfe516
 --! Message: workflow-tickets
 
 -- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket; the execution

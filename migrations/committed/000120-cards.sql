@@ -1,5 +1,5 @@
---! Previous: sha1:8a291f591fff213ae259b3eb337ee1fca32e4b4d
---! Hash: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
+--! Previous: sha1:da7139b6991888f3a99bbabbe58d33dc49dfe516
+--! Hash: sha1:5ff02daa0c0e67d660d9ac91434f0da3c0692786
 --! Message: cards
 
 -- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a receipt: the

@@ -1,5 +1,5 @@
---! Previous: sha1:4aa6c42ef006a029abbeba68fbc5a01da53c3880
---! Hash: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
+--! Previous: sha1:5ff02daa0c0e67d660d9ac91434f0da3c0692786
+--! Hash: sha1:e6182b14eb9e0cfca153019e5235348cf70310e1
 --! Message: payments-accounts
 
 -- What an organization needs before it takes payments: an account at the processor, and the people whom the processor wants to

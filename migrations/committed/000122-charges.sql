@@ -1,5 +1,5 @@
---! Previous: sha1:a9374946c31cb47a47c8d0298ed2176bef1ac5a1
---! Hash: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
+--! Previous: sha1:e6182b14eb9e0cfca153019e5235348cf70310e1
+--! Hash: sha1:29c61f9d94e4510397c9a79b2dfb900328422e0d
 --! Message: charges
 
 -- Charges and refunds. Money moves at the processor, and is written down before and after:

@@ -1,5 +1,5 @@
---! Previous: sha1:b2223f67fc4c64f2dc5faa1745a820038998b4d6
---! Hash: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
+--! Previous: sha1:29c61f9d94e4510397c9a79b2dfb900328422e0d
+--! Hash: sha1:e3c3c03db93ea289a3e66042d9eb12b55f02e200
 --! Message: what-follows-charges
 
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that succeed, REFUNDED

@@ -1,5 +1,5 @@
---! Previous: sha1:3fdb608c292fec7104dd940aaaefd16af415c4c3
---! Hash: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
+--! Previous: sha1:e3c3c03db93ea289a3e66042d9eb12b55f02e200
+--! Hash: sha1:4b6a4f41ad6b68c9b709ea48203f20850578aa44
 --! Message: payments-sandbox
 
 -- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the API of

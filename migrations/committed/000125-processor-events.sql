@@ -1,5 +1,5 @@
---! Previous: sha1:99dc76f9773b4d2e5a7c8113b9b5e52ae3da6bff
---! Hash: sha1:2ed3042e998553e11d62ed070741862911bacdf1
+--! Previous: sha1:4b6a4f41ad6b68c9b709ea48203f20850578aa44
+--! Hash: sha1:2076a4ac8869637a16e1f24679bf01d1bb80e8b8
 --! Message: processor-events
 
 -- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present state, so

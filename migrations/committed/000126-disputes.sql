@@ -1,5 +1,5 @@
---! Previous: sha1:2ed3042e998553e11d62ed070741862911bacdf1
---! Hash: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
+--! Previous: sha1:2076a4ac8869637a16e1f24679bf01d1bb80e8b8
+--! Hash: sha1:368cfe340efb4f6b4d418b9c0d9ee689a8374d62
 --! Message: disputes
 
 -- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because the bank waits for a

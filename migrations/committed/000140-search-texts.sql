@@ -1,5 +1,5 @@
---! Previous: sha1:5927b5479014a7dca2f64f90147c51dc37a8edd5
---! Hash: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
+--! Previous: sha1:368cfe340efb4f6b4d418b9c0d9ee689a8374d62
+--! Hash: sha1:99c0e7bec07fd6c8d8f00eacf97113b3012c55a6
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

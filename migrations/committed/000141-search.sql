@@ -1,5 +1,5 @@
---! Previous: sha1:4ee0be539587a89925f6b90750e3b15ed4a28469
---! Hash: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
+--! Previous: sha1:99c0e7bec07fd6c8d8f00eacf97113b3012c55a6
+--! Hash: sha1:25a52ffb26ab532911af0c675f3ce291bd354e9e
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

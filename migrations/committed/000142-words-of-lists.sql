@@ -1,5 +1,5 @@
---! Previous: sha1:21642a5421350c6e87c96bb4382f72ebf3443384
---! Hash: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
+--! Previous: sha1:25a52ffb26ab532911af0c675f3ce291bd354e9e
+--! Hash: sha1:7af8556a28658ea504a82fc3b6a9de702aab31c5
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

@@ -1,5 +1,5 @@
---! Previous: sha1:4d2a134f21e0e3b6305513b94e5058242803edef
---! Hash: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
+--! Previous: sha1:7af8556a28658ea504a82fc3b6a9de702aab31c5
+--! Hash: sha1:96e2f5ee20cd743e197465b2d00f152a8004015f
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

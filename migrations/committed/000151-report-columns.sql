@@ -1,5 +1,5 @@
---! Previous: sha1:20cac08784d06d1b85f7eca4c0a66385dd204469
---! Hash: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
+--! Previous: sha1:96e2f5ee20cd743e197465b2d00f152a8004015f
+--! Hash: sha1:41e14ce805d53de3a0d087d5636f9d6e3e0b24a8
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

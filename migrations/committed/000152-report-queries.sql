@@ -1,5 +1,5 @@
---! Previous: sha1:f965b7886e65feda017ac56cc2c7dd8f1a738ad0
---! Hash: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
+--! Previous: sha1:41e14ce805d53de3a0d087d5636f9d6e3e0b24a8
+--! Hash: sha1:96b55cf8125fe698d8779a8d39e0aa846dc1ee78
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

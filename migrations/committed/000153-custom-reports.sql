@@ -1,5 +1,5 @@
---! Previous: sha1:addea3fb2a16ce843c44652229e1892ee4ed3ada
---! Hash: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
+--! Previous: sha1:96b55cf8125fe698d8779a8d39e0aa846dc1ee78
+--! Hash: sha1:eb70806230b86543b24ac54663b02bf0963194b8
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:21e70261e09b70eb07edcdc3cc2518206fb21a90
---! Hash: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
+--! Previous: sha1:eb70806230b86543b24ac54663b02bf0963194b8
+--! Hash: sha1:eaa59ef7a9e8d9046c6eca76cd95d507f0aa0e81
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

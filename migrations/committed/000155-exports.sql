@@ -1,5 +1,5 @@
---! Previous: sha1:016334a691b627bdab12fe48d808fe42bcbd47d9
---! Hash: sha1:d693ac9bd0cc4c4d6194a2d56209e3f75d57dd49
+--! Previous: sha1:eaa59ef7a9e8d9046c6eca76cd95d507f0aa0e81
+--! Hash: sha1:4130f78c62d85399a7723f42c30f6d2b3d7916b4
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:d693ac9bd0cc4c4d6194a2d56209e3f75d57dd49
---! Hash: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
+--! Previous: sha1:4130f78c62d85399a7723f42c30f6d2b3d7916b4
+--! Hash: sha1:da89d418345a282428c3dfacab13516c5ef7b182
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:154d1887a4f3ff61422d74ca29aaa11e17416370
---! Hash: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
+--! Previous: sha1:da89d418345a282428c3dfacab13516c5ef7b182
+--! Hash: sha1:23cc3310dd7b41b2c1d77c8ac99093104ec69340
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:ebc1a203c9ed864d05034dba3f0fb3721f8c8afd
---! Hash: sha1:ac8960243220fadd912225b5b16330d170da55fc
+--! Previous: sha1:23cc3310dd7b41b2c1d77c8ac99093104ec69340
+--! Hash: sha1:4a49076ff10015ebc241fce84948d43e815c5ef2
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

@@ -1,5 +1,5 @@
---! Previous: sha1:ac8960243220fadd912225b5b16330d170da55fc
---! Hash: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
+--! Previous: sha1:4a49076ff10015ebc241fce84948d43e815c5ef2
+--! Hash: sha1:e63dfcf74f1d8dfcb4925d3f1c62d4e5167af36f
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:37a895a4bbff94fbdcd69b443551b096646af2de
---! Hash: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
+--! Previous: sha1:e63dfcf74f1d8dfcb4925d3f1c62d4e5167af36f
+--! Hash: sha1:204e81301180ab3a5ffda46094b57e08e0327f7b
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:d600423422ce7ba11f2b6eddf8e0143a69061f5c
---! Hash: sha1:fa94adf231f288631c813d678e669961ebb7ea4d
+--! Previous: sha1:204e81301180ab3a5ffda46094b57e08e0327f7b
+--! Hash: sha1:a21b775092bfc4d11fa9046b03c9c61e122c8468
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.

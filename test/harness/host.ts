@@ -1,6 +1,8 @@
 /** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
 import pino from "pino";
 import { generate } from "selfsigned";
+import { settledDeadlines } from "../../src/database/deadlines.ts";
+import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
@@ -16,6 +18,8 @@ export interface HostOptions extends Partial<
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
+  /** How long a statement waits until what is due is settled. */
+  patienceMs?: number;
 }
 
 /** A provider of a test file fails with a class of its own realm: its failures become those that the API knows. */
@@ -35,7 +39,7 @@ const certificate = generate([{ name: "commonName", value: "localhost" }]);
 export async function serve(
   authenticatorUrl: string,
   dataDir: string,
-  { trustProxy = false, drafts, ...options }: HostOptions,
+  { trustProxy = false, patienceMs, drafts, ...options }: HostOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
@@ -47,6 +51,9 @@ export async function serve(
     dataDir,
     baseUrl: "https://plat.example",
     log,
+    ...(patienceMs !== undefined && {
+      adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
+    }),
     ...(drafts && { drafts: inThisRealm(drafts) }),
     ...options,
   });

@@ -2,8 +2,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { parseCrontab } from "graphile-worker";
-import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
-import { settledDeadlines } from "../../src/database/deadlines.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
@@ -14,8 +12,7 @@ let project: { id: string };
 const many = 10_000;
 
 beforeAll(async () => {
-  const deadlines = { ...settledDeadlines, patienceMs: 150 };
-  world = await startWorld(undefined, { adaptor: makeFusedAdaptor({ deadlines }) });
+  world = await startWorld(undefined, { patienceMs: 150 });
   outbox = await createOutbox();
   project = await createProject(world.owen, {
     organizationId: world.harbour.id,
@@ -173,8 +170,29 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
     [project.id],
   );
   await query("update app_public.tasks set status = 'COMPLETED' where title = 'Done'");
+  await make("createPromotion", {
+    projectId: project.id,
+    title: "Free parking",
+    kind: "GIFT",
+    startsAt: ago(20),
+    endsAt: ago(5),
+  });
+  const old = await createProject(world.owen, { organizationId: world.harbour.id, title: "Over and done" });
+  await query(
+    "insert into app_public.tasks (project_id, title, due_at) values ($1, 'Left', now() - interval '5 minutes')",
+    [old.id],
+  );
+  await world.owen.get(`mutation ($id: ID!) { updateProject(input: { id: $id, status: ARCHIVED }) { id } }`, {
+    id: old.id,
+  });
   await run("clock_steps__tell");
-  expect(await told()).toEqual({ "open_house.started": 2, "open_house.ended": 1, "task.overdue": 1200 });
+  expect(await told()).toEqual({
+    "open_house.started": 2,
+    "open_house.ended": 1,
+    "promotion.started": 1,
+    "promotion.ended": 1,
+    "task.overdue": 1200,
+  });
   await run("clock_steps__tell");
   expect((await told())["task.overdue"]).toBe(1200);
   const [event] = await query(
