@@ -1,5 +1,5 @@
---! Previous: sha1:7af8556a28658ea504a82fc3b6a9de702aab31c5
---! Hash: sha1:96e2f5ee20cd743e197465b2d00f152a8004015f
+--! Previous: sha1:69707e0ca303a3eb5234f9c7043d544c819269d4
+--! Hash: sha1:77e4b6a9b7a9f1759efbfac88e23b56cf8eacbb0
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

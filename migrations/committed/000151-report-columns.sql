@@ -1,5 +1,5 @@
---! Previous: sha1:96e2f5ee20cd743e197465b2d00f152a8004015f
---! Hash: sha1:41e14ce805d53de3a0d087d5636f9d6e3e0b24a8
+--! Previous: sha1:77e4b6a9b7a9f1759efbfac88e23b56cf8eacbb0
+--! Hash: sha1:f551adc3f77ca24174a8c257453bf0784026eeaf
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

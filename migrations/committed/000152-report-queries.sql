@@ -1,5 +1,5 @@
---! Previous: sha1:41e14ce805d53de3a0d087d5636f9d6e3e0b24a8
---! Hash: sha1:96b55cf8125fe698d8779a8d39e0aa846dc1ee78
+--! Previous: sha1:f551adc3f77ca24174a8c257453bf0784026eeaf
+--! Hash: sha1:18282bfceeb3bf726cabedce7f219d81046563ba
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

@@ -1,5 +1,5 @@
---! Previous: sha1:96b55cf8125fe698d8779a8d39e0aa846dc1ee78
---! Hash: sha1:eb70806230b86543b24ac54663b02bf0963194b8
+--! Previous: sha1:18282bfceeb3bf726cabedce7f219d81046563ba
+--! Hash: sha1:049e60b594c82f0e78232440753c528710c77597
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:eb70806230b86543b24ac54663b02bf0963194b8
---! Hash: sha1:eaa59ef7a9e8d9046c6eca76cd95d507f0aa0e81
+--! Previous: sha1:049e60b594c82f0e78232440753c528710c77597
+--! Hash: sha1:fed507aa7459c565d9bf985bea5ef5e80238483e
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:eaa59ef7a9e8d9046c6eca76cd95d507f0aa0e81
---! Hash: sha1:4130f78c62d85399a7723f42c30f6d2b3d7916b4
+--! Previous: sha1:fed507aa7459c565d9bf985bea5ef5e80238483e
+--! Hash: sha1:69638881fad6d29a96a024827d39da3feb799ea1
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

@@ -1,5 +1,5 @@
---! Previous: sha1:4130f78c62d85399a7723f42c30f6d2b3d7916b4
---! Hash: sha1:da89d418345a282428c3dfacab13516c5ef7b182
+--! Previous: sha1:69638881fad6d29a96a024827d39da3feb799ea1
+--! Hash: sha1:42993cce021ab65337874932ffbd6fc8bd34fff9
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

@@ -1,5 +1,5 @@
---! Previous: sha1:da89d418345a282428c3dfacab13516c5ef7b182
---! Hash: sha1:23cc3310dd7b41b2c1d77c8ac99093104ec69340
+--! Previous: sha1:42993cce021ab65337874932ffbd6fc8bd34fff9
+--! Hash: sha1:2b26f9fdf75aaaa377fe7edccfdb82bd4f533bd0
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:23cc3310dd7b41b2c1d77c8ac99093104ec69340
---! Hash: sha1:4a49076ff10015ebc241fce84948d43e815c5ef2
+--! Previous: sha1:2b26f9fdf75aaaa377fe7edccfdb82bd4f533bd0
+--! Hash: sha1:6eda0daaa94f258c609067b4013938a1c09d25b1
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

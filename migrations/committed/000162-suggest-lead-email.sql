@@ -1,5 +1,5 @@
---! Previous: sha1:4a49076ff10015ebc241fce84948d43e815c5ef2
---! Hash: sha1:e63dfcf74f1d8dfcb4925d3f1c62d4e5167af36f
+--! Previous: sha1:6eda0daaa94f258c609067b4013938a1c09d25b1
+--! Hash: sha1:f89a8ce099a8f749aef18814a56b47d0b4538a6a
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

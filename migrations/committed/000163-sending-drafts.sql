@@ -1,5 +1,5 @@
---! Previous: sha1:e63dfcf74f1d8dfcb4925d3f1c62d4e5167af36f
---! Hash: sha1:204e81301180ab3a5ffda46094b57e08e0327f7b
+--! Previous: sha1:f89a8ce099a8f749aef18814a56b47d0b4538a6a
+--! Hash: sha1:d1fd51bb029fce1a154c558377d322e47cd0b4e4
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

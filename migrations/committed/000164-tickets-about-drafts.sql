@@ -1,5 +1,5 @@
---! Previous: sha1:204e81301180ab3a5ffda46094b57e08e0327f7b
---! Hash: sha1:a21b775092bfc4d11fa9046b03c9c61e122c8468
+--! Previous: sha1:d1fd51bb029fce1a154c558377d322e47cd0b4e4
+--! Hash: sha1:11bb1b1f3598f1a10479c675209c701670d0ea5d
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
