@@ -399,6 +399,39 @@ describe("what is found", () => {
     expect((await ask(8)).count).toBe(4);
   });
 
+  test("many at once wait to be indexed, which whoever searches among them has done first", async () => {
+    const waiting = async (): Promise<number> =>
+      (await world.owner.query("select count(*)::int from app_private.search_backlog")).rows[0].count;
+    await world.owner.query(
+      "insert into app_public.leads (project_id, name) select $1, 'Quorum Nr ' || i from generate_series(1, 1200) i",
+      [world.project.id],
+    );
+    expect(await waiting()).toBeGreaterThan(1);
+    // Changed before its turn: found as it is now.
+    await world.owner.query("update app_public.leads set name = 'Quorum Changed' where name = 'Quorum Nr 7'");
+    expect(await titles("quorum", world.olga)).toEqual([]);
+    expect(await waiting()).toBeGreaterThan(1);
+    expect(await titles("quorum 1199")).toEqual(["Quorum Nr 1199"]);
+    expect(await waiting()).toBe(0);
+    expect(await titles("quorum changed")).toEqual(["Quorum Changed"]);
+    expect(await titles("quorum 7", world.owen, { first: 1 })).not.toContain("Quorum Nr 7");
+    await world.owner.query(
+      "insert into app_public.leads (project_id, name) select $1, 'Quota Nr ' || i from generate_series(1, 1200) i",
+      [world.project.id],
+    );
+    const { leadsConnection } = await world.owen.get(
+      `{ leadsConnection(filter: { query: "quota" }) { totalCount } }`,
+    );
+    expect(leadsConnection.totalCount).toBe(1200);
+    // The job does the same.
+    await world.owner.query(
+      "insert into app_public.leads (project_id, name) select $1, 'Query Nr ' || i from generate_series(1, 1200) i",
+      [world.project.id],
+    );
+    await world.owner.query("select app_private.catch_up_search(100)");
+    expect(await waiting()).toBe(0);
+  });
+
   test("records loaded without triggers are found after fill_search_texts, and filling changes nothing else", async () => {
     const { owner } = world;
     const texts = async () =>
