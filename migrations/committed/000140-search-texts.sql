@@ -1,5 +1,5 @@
---! Previous: sha1:206de7f19ec04bbecfec96509e4214f90806b4a7
---! Hash: sha1:9d8b76b02aec7989effc9efc08d3b9a5cebfdd67
+--! Previous: sha1:28e06ef86e3ed65ce8d833cdb2d876c1ae1fc850
+--! Hash: sha1:0ca335256f35a7f68e3bc4283c5c1630cbf430f4
 --! Message: search-texts
 
 -- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by triggers

@@ -1,5 +1,5 @@
---! Previous: sha1:9d8b76b02aec7989effc9efc08d3b9a5cebfdd67
---! Hash: sha1:fa5f2ebec5086457cca6b7a05a52f5e930c6205e
+--! Previous: sha1:0ca335256f35a7f68e3bc4283c5c1630cbf430f4
+--! Hash: sha1:defc2db5fb8ff201dcd02954145cb770c2569c27
 --! Message: search
 
 -- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all words

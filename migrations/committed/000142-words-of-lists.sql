@@ -1,5 +1,5 @@
---! Previous: sha1:fa5f2ebec5086457cca6b7a05a52f5e930c6205e
---! Hash: sha1:518cae45a35387a2e1f04a637afca01cab898e74
+--! Previous: sha1:defc2db5fb8ff201dcd02954145cb770c2569c27
+--! Hash: sha1:a865cb0eae68cb29fd735c02181a155efbe63514
 --! Message: words-of-lists
 
 -- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a lead's

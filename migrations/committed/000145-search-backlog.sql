@@ -1,5 +1,5 @@
---! Previous: sha1:7af8556a28658ea504a82fc3b6a9de702aab31c5
---! Hash: sha1:69707e0ca303a3eb5234f9c7043d544c819269d4
+--! Previous: sha1:a865cb0eae68cb29fd735c02181a155efbe63514
+--! Hash: sha1:07435a52ac824e706b953d3d205c63c7be57fc04
 --! Message: search-backlog
 
 -- Many records at once. The words of a record take longer to index than the record itself takes to write. A statement that adds

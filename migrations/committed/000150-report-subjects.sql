@@ -1,5 +1,5 @@
---! Previous: sha1:518cae45a35387a2e1f04a637afca01cab898e74
---! Hash: sha1:8f6da5f14876b2ec89342d9220d5068ab6f6bc4d
+--! Previous: sha1:07435a52ac824e706b953d3d205c63c7be57fc04
+--! Hash: sha1:2b7553542202c4429b8b01411180516e447b95f1
 --! Message: report-subjects
 
 -- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report names

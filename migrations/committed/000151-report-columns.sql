@@ -1,5 +1,5 @@
---! Previous: sha1:8f6da5f14876b2ec89342d9220d5068ab6f6bc4d
---! Hash: sha1:23104e4cdbe48be6995b42afbbeef336606c6433
+--! Previous: sha1:2b7553542202c4429b8b01411180516e447b95f1
+--! Hash: sha1:41bc7b855e972f307ba8c9c65310ef79c2ff1b42
 --! Message: report-columns
 
 -- The columns of each subject. The names of a lead or buyer beside something else take the permission for leads or buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:23104e4cdbe48be6995b42afbbeef336606c6433
---! Hash: sha1:f13dcd508085cf68eff8be46a54b994550cf1cb7
+--! Previous: sha1:41bc7b855e972f307ba8c9c65310ef79c2ff1b42
+--! Hash: sha1:807ba664d8ee0f9dfb6366742f8df4efeac2809a
 --! Message: report-queries
 
 -- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged by the

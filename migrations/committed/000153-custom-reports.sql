@@ -1,5 +1,5 @@
---! Previous: sha1:f13dcd508085cf68eff8be46a54b994550cf1cb7
---! Hash: sha1:a5d4567844ea6502ed7416eec7a90f5d6b8cda90
+--! Previous: sha1:807ba664d8ee0f9dfb6366742f8df4efeac2809a
+--! Hash: sha1:03e02b6f3d87f5583adaa7771a5836d63a60df6f
 --! Message: custom-reports
 
 -- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by whoever

@@ -1,5 +1,5 @@
---! Previous: sha1:a5d4567844ea6502ed7416eec7a90f5d6b8cda90
---! Hash: sha1:b6ba0a5cfec0ba2c5aa19dfe4a85aa7f3a79b892
+--! Previous: sha1:03e02b6f3d87f5583adaa7771a5836d63a60df6f
+--! Hash: sha1:0236c99c38acb733b37b4b05059bd1d2112146fd
 --! Message: custom-exports
 
 -- Exports that an organization puts together once and runs again and again.

@@ -1,5 +1,5 @@
---! Previous: sha1:b6ba0a5cfec0ba2c5aa19dfe4a85aa7f3a79b892
---! Hash: sha1:2794889e1670daade80d5ab2ec557ba00f3c8003
+--! Previous: sha1:0236c99c38acb733b37b4b05059bd1d2112146fd
+--! Hash: sha1:005868f70a243508cd422e05698eadc702c3c907
 --! Message: exports
 
 -- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is removed;

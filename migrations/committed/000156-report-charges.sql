@@ -1,5 +1,5 @@
---! Previous: sha1:2794889e1670daade80d5ab2ec557ba00f3c8003
---! Hash: sha1:b5252477990bbf453f5be8abd4d24a32de19251f
+--! Previous: sha1:005868f70a243508cd422e05698eadc702c3c907
+--! Hash: sha1:0f740b05070318ff34575dcc87ee8082d0c83823
 --! Message: report-charges
 
 -- Charges as a subject of reports and exports.

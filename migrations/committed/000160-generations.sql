@@ -1,5 +1,5 @@
---! Previous: sha1:b5252477990bbf453f5be8abd4d24a32de19251f
---! Hash: sha1:e6fcf694dae9e15994c62dcac74a343086421b56
+--! Previous: sha1:0f740b05070318ff34575dcc87ee8082d0c83823
+--! Hash: sha1:bda1f10f74c6810a8220d274878c88fc8cca0a32
 --! Message: generations
 
 -- What the drafting service writes for people, and what they make of it:

@@ -1,5 +1,5 @@
---! Previous: sha1:e6fcf694dae9e15994c62dcac74a343086421b56
---! Hash: sha1:32cd4eb107fc9dcb0ca9cebeee02d959427176ad
+--! Previous: sha1:bda1f10f74c6810a8220d274878c88fc8cca0a32
+--! Hash: sha1:dc05f6089f2fe81291f27efe7aa731e4dbb46e0a
 --! Message: lead-email-facts
 
 -- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that policies and

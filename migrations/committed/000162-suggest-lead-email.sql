@@ -1,5 +1,5 @@
---! Previous: sha1:32cd4eb107fc9dcb0ca9cebeee02d959427176ad
---! Hash: sha1:df77ca609c5ddbe0d2799da1096836c03c8b7503
+--! Previous: sha1:dc05f6089f2fe81291f27efe7aa731e4dbb46e0a
+--! Hash: sha1:708e41904c4bcc65c88c0815c1fdf457a0ea710b
 --! Message: suggest-lead-email
 
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as PENDING and

@@ -1,5 +1,5 @@
---! Previous: sha1:df77ca609c5ddbe0d2799da1096836c03c8b7503
---! Hash: sha1:7dbc3413d529325dc71c671ce8a6c1687a438650
+--! Previous: sha1:708e41904c4bcc65c88c0815c1fdf457a0ea710b
+--! Hash: sha1:cde223fbd4d018ea12933ee063308cef3adbee81
 --! Message: sending-drafts
 
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told counts as an answer.

@@ -1,5 +1,5 @@
---! Previous: sha1:7dbc3413d529325dc71c671ce8a6c1687a438650
---! Hash: sha1:1b4bdab94aa7e8d8b81da0050a6250a5d8e65610
+--! Previous: sha1:cde223fbd4d018ea12933ee063308cef3adbee81
+--! Hash: sha1:a8b9d7ba41d4974f443f39d3c64153a72bfa2e77
 --! Message: tickets-about-drafts
 
 -- A ticket may be about a draft: whoever resolves it may send the draft.
