@@ -467,6 +467,7 @@ describe("who may do what with purchases", () => {
         "select id from app_public.events where organization_id is null and actor_id = $1 or subject_id = $1 order by 1",
         [bea.id],
       );
+      const apps = await world.owner.query("select id from app_public.integration_apps order by 1");
       const offices = await world.owner.query(
         "select id from app_public.sales_offices where project_id = any ($1) order by 1",
         [[world.project.id, world.park.id]],
@@ -484,6 +485,7 @@ describe("who may do what with purchases", () => {
         // Those of the account.
         events: own.rows.map((row) => row.id).filter((id) => ids.has(id)),
         floor_plans: [known.plan],
+        integration_apps: apps.rows.map((row) => row.id),
         lots: [known.lot],
         // The public project has made its organization public.
         organizations: [world.harbour.id],
@@ -529,6 +531,9 @@ describe("who may do what with purchases", () => {
         offersConnection: 1,
         buyers: 1,
         buyersConnection: 1,
+        // What could be connected; to an organization, too, should they have one.
+        organizationIntegrationApps: expect.any(Number),
+        userIntegrationApps: expect.any(Number),
         publicProjects: 1,
         reservations: 1,
         reservationsConnection: 1,

@@ -36,7 +36,13 @@ import { startMatrixWorld, type Input, type MatrixWorld } from "./inventoryMatri
 const area =
   /(Project|Plan|Elevation|Lot|Unit|Spec[A-Z]|OpenHouse|Promotion|Testimonial|Collection|Tracker|LeasePermit|SalesOffice|Milestone|Avatar)/i;
 /** Of other areas, with tests of their own. */
-const elsewhere = ["contactProject", "projectContactMessage", "projectOrganization"];
+const elsewhere = [
+  "contactProject",
+  "exportFloorPlans",
+  "exportPlans",
+  "projectContactMessage",
+  "projectOrganization",
+];
 
 const operations = table(`
                                           | owner  | admin  | member    | seller           | builder          | outsider         | anonymous
@@ -143,6 +149,7 @@ Project.buyers Project.reservations Lot*.reservations                           
 Unit*.reservations Unit*.negotiations Unit*.personalizations                    | none  | none  | none   | none   | null    | null     | null
 Project.negotiations Project.offers                                             | none  | none  | none   | none   | null    | null     | null
 Project.deposits                                                                | none  | none  | null   | null   | null    | null     | null
+Project.charges                                                                 | none  | none  | null   | null   | null    | null     | null
 Project.trackers                                                                | 1     | 1     | 1      | null   | null    | null     | null
 Project.leasePermits                                                            | 1     | 1     | null   | null   | null    | null     | null
 Lot:sold.price Lot:sold.premium Lot:unreleased.price Lot:unreleased.premium     | yes   | yes   | yes    | yes    | null    | null     | null
