@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable } from "./databaseErrors.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
@@ -76,7 +77,8 @@ export class FusedClient implements NodePostgresPgClient {
     await this.#last;
   }
 
-  async #send<TData>({ text, values, name, arrayMode }: PgClientQuery): Promise<PgClientResult<TData>> {
+  async #send<TData>({ values, name, arrayMode, ...query }: PgClientQuery): Promise<PgClientResult<TData>> {
+    const text = withIdsApart(query.text);
     const preloaded = values?.filter((value) => value instanceof Preloaded) ?? [];
     if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
     announceStatement(text, values);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
+import { explain } from "../harness/explain.ts";
 import { readMatrix } from "../harness/matrix.ts";
 import { invite } from "../harness/negotiations.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -423,6 +424,15 @@ describe("what is found", () => {
       `{ leadsConnection(filter: { query: "quota" }) { totalCount } }`,
     );
     expect(leadsConnection.totalCount).toBe(1200);
+    // The records of what is found are looked up by their keys, under row security too.
+    await world.owner.query("analyze app_public.leads");
+    const found = await explain(
+      world,
+      world.owen,
+      `{ search(query: "quota", first: 20) { node { ... on Lead { email } } } }`,
+    );
+    expect(found.indexes).toContain("leads_pkey");
+    expect(found.touched("leads")).toBe(20);
     // The job does the same.
     await world.owner.query(
       "insert into app_public.leads (project_id, name) select $1, 'Query Nr ' || i from generate_series(1, 1200) i",
