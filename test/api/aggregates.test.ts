@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { readFileSync } from "node:fs";
 import { buildSchema, isInputObjectType } from "graphql";
 import type { Person } from "../harness/api.ts";
-import { createBuyer } from "../harness/deals.ts";
-import { invite } from "../harness/negotiations.ts";
+import { createBuyer, invite } from "../harness/deals.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 

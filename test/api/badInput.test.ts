@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { mutationOf } from "../harness/records.ts";
 import { untouched } from "../harness/untouched.ts";
 
 let world: Portfolio;
@@ -11,8 +12,7 @@ let archivedNote: string;
 let ids: Record<string, string>;
 
 const run = (person: Person, field: string, input: Record<string, unknown>) => {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return person.ask(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+  return person.ask(mutationOf(field), { input });
 };
 
 /** Refused with this, in words for people, and without a trace. */

@@ -5,7 +5,7 @@ import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createIn, type Create } from "../harness/records.ts";
 import { untouched } from "../harness/untouched.ts";
-import { startWorld, type World } from "../harness/world.ts";
+import { programOf, startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
 let world: World;
@@ -217,15 +217,7 @@ test("a restricted token neither accepts nor sees purchases, one with the scope 
   const id = await buy({ email: bea.email });
   await invite(id);
   const [token] = await tokens();
-  const restricted = async (scopes: string[]) =>
-    world.person(
-      (
-        await bea.get(
-          `mutation ($scopes: [String!]) { createAccessToken(input: { name: "t", scopes: $scopes }) { token } }`,
-          { scopes },
-        )
-      ).createAccessToken.token,
-    );
+  const restricted = (scopes: string[]) => programOf(world, bea, { scopes });
   const reader = await restricted(["lead.read"]);
   expect(await reader.refused(ACCEPT, { token })).toMatchObject({
     code: "FORBIDDEN",

@@ -4,7 +4,7 @@ import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { untouched } from "../harness/untouched.ts";
 
 let world: Portfolio;
@@ -24,17 +24,13 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 async function run(field: string, input: Record<string, unknown>, person = owen) {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  const data = await person.get(`mutation ($input: ${type}!) { ${field}(input: $input) { ${members} } }`, {
+  const data = await person.get(mutationOf(field, `{ ${members} }`), {
     input,
   });
   return data[field];
 }
 function refused(field: string, input: Record<string, unknown>, person = owen) {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return untouched(world, () =>
-    person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input }),
-  );
+  return untouched(world, () => person.refused(mutationOf(field), { input }));
 }
 const make = (input: Record<string, unknown>, person = owen) =>
   run("createDeposit", { buyerId: buyer, title: "Deposit", ...input }, person);

@@ -4,6 +4,7 @@ import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { negotiate, type Table } from "../harness/negotiations.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { programOf } from "../harness/world.ts";
 
 let world: Portfolio;
 let everybody: Record<string, Person>;
@@ -141,10 +142,7 @@ describe("who", () => {
       permission: "finance.write",
     });
     expect(await read(id)).toMatchObject({ status: "OPEN", action: null, version: 1 });
-    const { createAccessToken } = await world.owen.get(
-      `mutation { createAccessToken(input: { name: "Reader", scopes: ["workflow.read", "org.member"] }) { token } }`,
-    );
-    const reader = world.person(createAccessToken.token);
+    const reader = await programOf(world, world.owen, { scopes: ["workflow.read", "org.member"] });
     expect(await read(id, reader)).toMatchObject({ status: "OPEN" });
     expect(await refused(id, "DISMISS", {}, reader)).toMatchObject({
       code: "FORBIDDEN",

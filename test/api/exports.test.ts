@@ -9,17 +9,18 @@ import { extractText, getDocumentProxy } from "unpdf";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import type { Person } from "../harness/api.ts";
-import { createBuyer } from "../harness/deals.ts";
-import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { signUpBuyer } from "../harness/deals.ts";
+import { ask, type Made, outcomes } from "../harness/matrix.ts";
+import { cast, createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 import { picture } from "../harness/upload.ts";
-import { join } from "../harness/world.ts";
+import { join, programOf } from "../harness/world.ts";
 
 // Files of records: who gets one, that it holds what its requester may see and nothing more, in every format, whatever breaks
 // off on the way.
 
 let world: Portfolio;
-let everybody: Record<string, Person>;
+let people: Record<string, Person>;
 let store: FileStore;
 let outbox: Outbox;
 let plans: string[];
@@ -29,23 +30,10 @@ beforeAll(async () => {
   world = await startPortfolio();
   outbox = await createOutbox();
   store = createFileStore({ dataDir: world.dataDir });
-  const { owen, ada, max, sam, bob, olga, anonymous, project, owner } = world;
-  const bea = await world.signUp("Bea Buyer");
-  const purchase = await createBuyer(owen, project);
-  await owner.query("update app_public.buyers set user_id = $2, dob = '1990-05-31' where id = $1", [
-    purchase,
-    bea.id,
-  ]);
-  everybody = {
-    owner: owen,
-    admin: ada,
-    member: max,
-    seller: sam,
-    builder: bob,
-    buyer: bea,
-    other: olga,
-    anonymous,
-  };
+  const { owen, project, owner } = world;
+  const { person: bea, purchase } = await signUpBuyer(world);
+  await owner.query("update app_public.buyers set dob = '1990-05-31' where id = $1", [purchase]);
+  people = cast(world, { buyer: bea });
   await createLead(owen, {
     projectId: project.id,
     name: '=HYPERLINK("http://x")',
@@ -145,18 +133,8 @@ async function contents(): Promise<string[]> {
   return found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => parentPath.slice(-2) + name);
 }
 
-async function outcomes(
-  document: string,
-  variables: () => Record<string, unknown> | Promise<Record<string, unknown>>,
-) {
-  const found: Record<string, string> = {};
-  for (const [name, person] of Object.entries(everybody)) {
-    const answer = await person.ask(document, await variables());
-    const [value] = Object.values(answer.data ?? {});
-    found[name] = answer.errors?.[0]?.extensions.code ?? (value === null ? "null" : "yes");
-  }
-  return found;
-}
+/** What each of them gets: yes, null, or the code of the refusal. */
+const tried = (document: string, variables: Made) => outcomes(people, ask(document, variables));
 /** Ends what waits, so that the next test does not meet the limit. */
 const clear = () =>
   world.owner.query(
@@ -168,7 +146,7 @@ describe("who may do what", () => {
     seller: "NOT_FOUND",
     builder: "NOT_FOUND",
     buyer: "NOT_FOUND",
-    other: "NOT_FOUND",
+    outsider: "NOT_FOUND",
     anonymous: "UNAUTHENTICATED",
   };
 
@@ -177,10 +155,10 @@ describe("who may do what", () => {
       seller: "FORBIDDEN",
       builder: "FORBIDDEN",
       buyer: "FORBIDDEN",
-      other: "FORBIDDEN",
+      outsider: "FORBIDDEN",
       anonymous: "UNAUTHENTICATED",
     };
-    expect(await outcomes(creation, input)).toEqual({
+    expect(await tried(creation, () => input())).toEqual({
       owner: "yes",
       admin: "yes",
       member: "FORBIDDEN",
@@ -188,14 +166,14 @@ describe("who may do what", () => {
     });
     const update =
       'mutation ($id: ID!) { updateCustomExport(input: { id: $id, format: XLSX, sort: ["-"] , columns: ["name"], filter: {} }) { id } }';
-    expect(await outcomes(update.replace('["-"]', '["name"]'), create as any)).toEqual({
+    expect(await tried(update.replace('["-"]', '["name"]'), () => create())).toEqual({
       owner: "yes",
       admin: "yes",
       member: "FORBIDDEN",
       ...refused,
     });
     expect(
-      await outcomes(
+      await tried(
         "mutation ($id: ID!) { deleteCustomExport(input: { id: $id }) { id deleted } }",
         async () => ({ id: (await create()).id }),
       ),
@@ -209,7 +187,7 @@ describe("who may do what", () => {
 
   test("run: members too; floor plans as well, deprecated or not", async () => {
     const { id } = await create();
-    expect(await outcomes(running, () => ({ id }))).toEqual({
+    expect(await tried(running, () => ({ id }))).toEqual({
       owner: "yes",
       admin: "yes",
       member: "yes",
@@ -218,14 +196,14 @@ describe("who may do what", () => {
     await clear();
     for (const name of ["exportFloorPlans", "exportPlans"]) {
       const document = `mutation ($id: ID!) { ${name}(input: { projectId: $id }) { id format subject } }`;
-      expect(await outcomes(document, () => ({ id: world.project.id }))).toEqual({
+      expect(await tried(document, () => ({ id: world.project.id }))).toEqual({
         owner: "yes",
         admin: "yes",
         member: "yes",
         seller: "FORBIDDEN",
         builder: "FORBIDDEN",
         buyer: "FORBIDDEN",
-        other: "NOT_FOUND",
+        outsider: "NOT_FOUND",
         anonymous: "UNAUTHENTICATED",
       });
       await clear();
@@ -236,15 +214,15 @@ describe("who may do what", () => {
     const { id } = await create();
     const exported = await start(id, world.max);
     const find = "query ($id: ID!) { export(id: $id) { id } }";
-    const nobody = { seller: "null", builder: "null", buyer: "null", other: "null", anonymous: "null" };
-    expect(await outcomes(find, () => ({ id: exported }))).toEqual({
+    const nobody = { seller: "null", builder: "null", buyer: "null", outsider: "null", anonymous: "null" };
+    expect(await tried(find, () => ({ id: exported }))).toEqual({
       owner: "yes",
       admin: "yes",
       member: "yes",
       ...nobody,
     });
     const ofAda = await start(id, world.ada);
-    expect(await outcomes(find, () => ({ id: ofAda }))).toEqual({
+    expect(await tried(find, () => ({ id: ofAda }))).toEqual({
       owner: "yes",
       admin: "yes",
       member: "null",
@@ -290,7 +268,7 @@ describe("who may do what", () => {
     const { id } = await create();
     const cancel = "mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }";
     const found: Record<string, string> = {};
-    for (const [name, person] of Object.entries(everybody)) {
+    for (const [name, person] of Object.entries(people)) {
       const exported = await start(id, world.max);
       const answer = await person.ask(cancel, { id: exported });
       found[name] = answer.errors?.[0]?.extensions.code ?? answer.data.cancelExport.status;
@@ -439,15 +417,7 @@ describe("the file", () => {
 
   test("holds no more than the token allows that asked for it, and is not given to one that allows less", async () => {
     const { id } = await create({ columns: ["name"] });
-    const token = async (scopes: string[]) =>
-      world.person(
-        (
-          await world.owen.get(
-            'mutation ($scopes: [String!]) { createAccessToken(input: { name: "BI", scopes: $scopes }) { token } }',
-            { scopes },
-          )
-        ).createAccessToken.token,
-      );
+    const token = (scopes: string[]) => programOf(world, world.owen, { scopes });
     const narrow = await token(["report.*", "project.read"]);
     expect(await narrow.refused(running, { id })).toMatchObject({
       code: "FORBIDDEN",

@@ -1,6 +1,6 @@
 /** Floor plans, lots and units: what a unit has from its plan, states by hand, lists, sums, and what is refused. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -43,10 +43,7 @@ const update = async (input: Record<string, unknown>, fields = "id") =>
     })
   ).updateUnit;
 const refused = (field: string, input: Record<string, unknown>) =>
-  world.owen.refused(
-    `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { __typename } }`,
-    { input },
-  );
+  world.owen.refused(mutationOf(field, "{ __typename }"), { input });
 
 test("a unit has from its floor plan what it does not say itself, and again when that is cleared", async () => {
   const fields = "bedrooms baths sqft hoaFee orientation floorPlanOverrides version";

@@ -3,8 +3,8 @@
  * one of each type. They belong to Harbour View, with which the seller's and the builder's organizations are affiliated.
  */
 import type { Answer, Person } from "../harness/api.ts";
-import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn } from "../harness/records.ts";
+import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
+import { createIn, mutationOf } from "../harness/records.ts";
 import { picture } from "../harness/upload.ts";
 
 export type Input = Record<string, unknown>;
@@ -35,7 +35,7 @@ const soon = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOSt
 
 export async function startMatrixWorld(): Promise<MatrixWorld> {
   const world = await startPortfolio();
-  const { owen, ada, max, sam, bob, olga, anonymous, project, harbour } = world;
+  const { owen, max, project, harbour } = world;
   const file = `data:;base64,${(await picture()).toString("base64")}`;
   let serial = 0;
   const name = () => `Name ${++serial}`;
@@ -185,14 +185,10 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
 
   return {
     ...world,
-    people: { owner: owen, admin: ada, member: max, seller: sam, builder: bob, outsider: olga, anonymous },
+    people: cast(world),
     kinds,
     records,
-    tries: (person, field, input) =>
-      person.ask(
-        `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { __typename } }`,
-        { input },
-      ),
+    tries: (person, field, input) => person.ask(mutationOf(field, "{ __typename }"), { input }),
     make,
     async setVisibility(visibility) {
       await owen.get(

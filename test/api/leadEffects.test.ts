@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { join } from "../harness/world.ts";
 
 let world: Portfolio;
@@ -28,8 +28,7 @@ let names = 0;
 const newLead = async (input: Record<string, unknown> = {}, person = owen) =>
   (await createLead(person, { projectId: world.project.id, name: `Lead ${++names}`, ...input })).id;
 const change = (field: string, input: Record<string, unknown>) => {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return owen.get(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+  return owen.get(mutationOf(field), { input });
 };
 
 const meeting = { type: "SALES_MEETING", startsAt: "2031-01-01T10:00:00Z", endsAt: "2031-01-01T11:00:00Z" };
@@ -269,8 +268,7 @@ describe("a new lead", () => {
       ),
     );
     const field = (name: string, input: Record<string, unknown>) => {
-      const type = `${name[0]!.toUpperCase()}${name.slice(1)}Input`;
-      return owen.ask(`mutation ($input: ${type}!) { ${name}(input: $input) { id } }`, { input });
+      return owen.ask(mutationOf(name), { input });
     };
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) => [

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { untouched } from "../harness/untouched.ts";
+import { programOf } from "../harness/world.ts";
 
 let world: Portfolio;
 let reason: string;
@@ -332,10 +333,7 @@ describe("events", () => {
   });
 
   test("a program is told from its user", async () => {
-    const { createAccessToken } = await world.owen.get(
-      `mutation { createAccessToken(input: { name: "Bot" }) { token } }`,
-    );
-    const lead = await create({}, world.person(createAccessToken.token));
+    const lead = await create({}, await programOf(world, world.owen, {}));
     expect((await eventsOf(lead.id))[0]).toMatchObject({
       actorType: "ACCESS_TOKEN",
       actor: { id: world.owen.id },

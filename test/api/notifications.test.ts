@@ -8,7 +8,7 @@ import { jwtKeys, type Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { negotiate } from "../harness/negotiations.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { answer, startSmtpServer } from "../tasks/smtp.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
@@ -59,8 +59,7 @@ const of = (...people: Person[]) => people.map(({ email }) => email!).sort();
 const header = (mail: Email, name: string) => mail.headers.find(({ key }) => key === name)?.value;
 
 const change = (field: string, input: Record<string, unknown>, person = owen) => {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return person.get(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, { input });
+  return person.get(mutationOf(field), { input });
 };
 const choose = (person: Person, notifications: Record<string, boolean>, organization = world.harbour) =>
   change("updateOrganizationNotifications", { organizationId: organization.id, notifications }, person);

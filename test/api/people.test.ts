@@ -2,11 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
-import { createBuyer } from "../harness/deals.ts";
-import { invite } from "../harness/negotiations.ts";
+import { createBuyer, invite } from "../harness/deals.ts";
 import { join } from "../harness/world.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { untouched } from "../harness/untouched.ts";
 
 let world: Portfolio;
@@ -26,8 +25,7 @@ afterAll(() => world.stop());
 
 /** Calls an operation and gives the members asked for. */
 async function run(field: string, input: Record<string, unknown>, members = "id", person = owen) {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  const data = await person.get(`mutation ($input: ${type}!) { ${field}(input: $input) { ${members} } }`, {
+  const data = await person.get(mutationOf(field, `{ ${members} }`), {
     input,
   });
   return data[field];
@@ -35,10 +33,7 @@ async function run(field: string, input: Record<string, unknown>, members = "id"
 
 /** What an operation is refused with; nothing has changed then. */
 function refused(field: string, input: Record<string, unknown>, person = owen) {
-  const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
-  return untouched(world, () =>
-    person.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { __typename } }`, { input }),
-  );
+  return untouched(world, () => person.refused(mutationOf(field, "{ __typename }"), { input }));
 }
 
 const at = (hour: number, day = 10) =>

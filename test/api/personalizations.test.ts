@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { untouched } from "../harness/untouched.ts";
+import { programOf } from "../harness/world.ts";
 
 let world: Portfolio;
 let create: Create;
@@ -379,9 +380,8 @@ describe("credits and discounts", () => {
     ["createPersonalizationDiscount", { percent: "1", appliesTo: "CATEGORY" }, "BAD_USER_INPUT"],
   ])("%s refuses %j", async (field, input, code) => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
-    const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
     const refused = await untouched(world, () =>
-      world.owen.refused(`mutation ($input: ${type}!) { ${field}(input: $input) { id } }`, {
+      world.owen.refused(mutationOf(field), {
         input: { personalizationId: id, title: "T", ...input },
       }),
     );
@@ -466,10 +466,9 @@ describe("who may", () => {
 
   test("a token that only reads chooses nothing, in the table itself either", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
-    const { createAccessToken } = await world.owen.get(
-      `mutation { createAccessToken(input: { name: "reader", scopes: ["sale.read", "inventory.read", "project.read"] }) { token } }`,
-    );
-    const reader = world.person(createAccessToken.token);
+    const reader = await programOf(world, world.owen, {
+      scopes: ["sale.read", "inventory.read", "project.read"],
+    });
     expect(await look(id, reader)).toMatchObject({ total: "1000.01" });
     expect(await refuse({ id, selections: [] }, reader)).toMatchObject({ code: "FORBIDDEN" });
     const client = await world.owner.connect();

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
 
 let world: Portfolio;
 let create: Create;
@@ -24,10 +24,7 @@ const promote = (input: Record<string, unknown>) =>
     ...input,
   });
 const refused = (field: string, input: Record<string, unknown>) =>
-  world.owen.refused(
-    `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
-    { input },
-  );
+  world.owen.refused(mutationOf(field), { input });
 const change = async (type: string, input: Record<string, unknown>, fields: string) =>
   (
     await world.owen.get(

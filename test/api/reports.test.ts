@@ -1,33 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
-import { createBuyer } from "../harness/deals.ts";
-import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { signUpBuyer } from "../harness/deals.ts";
+import { ask, type Made, outcomes } from "../harness/matrix.ts";
+import { cast, createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
+import { programOf } from "../harness/world.ts";
 
 // Reports over columns that are rows: who may make, find and read them, that each shows what its reader may see, and what is
 // refused, with the path of the fault.
 
 let world: Portfolio;
-let everybody: Record<string, Person>;
+let people: Record<string, Person>;
 
 beforeAll(async () => {
   world = await startPortfolio();
-  const { owen, ada, max, sam, bob, olga, anonymous, project, owner } = world;
-  const bea = await world.signUp("Bea Buyer");
-  const purchase = await createBuyer(owen, project);
-  await owner.query("update app_public.buyers set user_id = $2, dob = '1990-05-31' where id = $1", [
-    purchase,
-    bea.id,
-  ]);
-  everybody = {
-    owner: owen,
-    admin: ada,
-    member: max,
-    seller: sam,
-    builder: bob,
-    buyer: bea,
-    other: olga,
-    anonymous,
-  };
+  const { owen, project, owner } = world;
+  const { person: bea, purchase } = await signUpBuyer(world);
+  await owner.query("update app_public.buyers set dob = '1990-05-31' where id = $1", [purchase]);
+  people = cast(world, { buyer: bea });
   for (const [title, status, price] of [
     ["One", "AVAILABLE", "400000.00"],
     ["Two", "AVAILABLE", "500000.50"],
@@ -77,29 +66,18 @@ const report = async (rest: Record<string, unknown>, person = world.owen) =>
   rowsOf((await create(rest)).id, person);
 
 /** What each of them gets: yes, null, or the code of the refusal. */
-async function outcomes(
-  document: string,
-  variables: () => Record<string, unknown> | Promise<Record<string, unknown>>,
-) {
-  const found: Record<string, string> = {};
-  for (const [name, person] of Object.entries(everybody)) {
-    const answer = await person.ask(document, await variables());
-    const [value] = Object.values(answer.data ?? {});
-    found[name] = answer.errors?.[0]?.extensions.code ?? (value === null ? "null" : "yes");
-  }
-  return found;
-}
+const tried = (document: string, variables: Made) => outcomes(people, ask(document, variables));
 
 describe("who may do what", () => {
   test("create, for owners and admins", async () => {
-    expect(await outcomes(creation, input)).toEqual({
+    expect(await tried(creation, () => input())).toEqual({
       owner: "yes",
       admin: "yes",
       member: "FORBIDDEN",
       seller: "FORBIDDEN",
       builder: "FORBIDDEN",
       buyer: "FORBIDDEN",
-      other: "FORBIDDEN",
+      outsider: "FORBIDDEN",
       anonymous: "UNAUTHENTICATED",
     });
     expect((await world.max.refused(creation, input())).permission).toBe("report.manage");
@@ -112,14 +90,14 @@ describe("who may do what", () => {
     ],
     ["delete", "mutation ($id: ID!) { deleteCustomReport(input: { id: $id }) { id deleted } }"],
   ])("%s", async (_name, document) => {
-    expect(await outcomes(document, async () => ({ id: (await create()).id }))).toEqual({
+    expect(await tried(document, async () => ({ id: (await create()).id }))).toEqual({
       owner: "yes",
       admin: "yes",
       member: "FORBIDDEN",
       seller: "NOT_FOUND",
       builder: "NOT_FOUND",
       buyer: "NOT_FOUND",
-      other: "NOT_FOUND",
+      outsider: "NOT_FOUND",
       anonymous: "UNAUTHENTICATED",
     });
   });
@@ -132,16 +110,16 @@ describe("who may do what", () => {
       seller: "null",
       builder: "null",
       buyer: "null",
-      other: "null",
+      outsider: "null",
       anonymous: "null",
     };
     const find = "query ($id: ID!) { customReport(id: $id) { id } }";
     const shared = await create();
     const ofProject = await create({ visibility: "PROJECT", projectId: world.project.id });
     const own = await create({ visibility: null });
-    expect(await outcomes(find, () => ({ id: shared.id }))).toEqual(everyone);
-    expect(await outcomes(find, () => ({ id: ofProject.id }))).toEqual(everyone);
-    expect(await outcomes(find, () => ({ id: own.id }))).toEqual({
+    expect(await tried(find, () => ({ id: shared.id }))).toEqual(everyone);
+    expect(await tried(find, () => ({ id: ofProject.id }))).toEqual(everyone);
+    expect(await tried(find, () => ({ id: own.id }))).toEqual({
       ...everyone,
       admin: "null",
       member: "null",
@@ -330,15 +308,7 @@ describe("what it shows", () => {
 
   test("a token that only reads may look, and one with scopes sees no more than they allow", async () => {
     const { id } = await create({ columns: ["name"] });
-    const token = async (scopes: string[]) =>
-      world.person(
-        (
-          await world.owen.get(
-            'mutation ($scopes: [String!]) { createAccessToken(input: { name: "BI", readOnly: true, scopes: $scopes }) { token } }',
-            { scopes },
-          )
-        ).createAccessToken.token,
-      );
+    const token = (scopes: string[]) => programOf(world, world.owen, { readOnly: true, scopes });
     expect((await rowsOf(id, await token(["report.*", "lead.read"]))).rows).toHaveLength(4);
     expect(await (await token(["report.*"])).refused(reading, { id })).toMatchObject({
       code: "FORBIDDEN",

@@ -1,13 +1,12 @@
 /** search: what it finds, in which order, for whom, and what it refuses. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
-import { createBuyer } from "../harness/deals.ts";
+import { createBuyer, invite } from "../harness/deals.ts";
 import { explain } from "../harness/explain.ts";
 import { readMatrix } from "../harness/matrix.ts";
-import { invite } from "../harness/negotiations.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { createIn, type Create } from "../harness/records.ts";
-import { affiliate } from "../harness/world.ts";
+import { type Create, createIn, mutationOf } from "../harness/records.ts";
+import { affiliate, programOf } from "../harness/world.ts";
 import { picture, upload } from "../harness/upload.ts";
 
 let world: Portfolio;
@@ -104,8 +103,8 @@ UNIT            | 6    | 6   | 6   | 3   | 3   | 2    | 1    | 2   | 1   | 1
 FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
 `;
   const { names, rows } = readMatrix(matrix);
-  test.each(rows.map((row) => [row.operation, row.expected] as const))("%s", async (type, expected) => {
-    const cells: string[] = [];
+  test.each(rows)("$operation", async ({ operation: type, expected }) => {
+    const cells: Record<string, string> = {};
     for (const name of names) {
       const found = await search("zephyr", people[name]!, { types: [type] });
       expect(new Set(found.map((result) => result.type)).size).toBeLessThanOrEqual(1);
@@ -116,7 +115,7 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
           query,
           found.length,
         ]);
-      cells.push(String(found.length || "–"));
+      cells[name] = String(found.length || "–");
     }
     expect(cells).toEqual(expected);
   });
@@ -201,10 +200,8 @@ FLOOR_PLAN      | 4    | 4   | 4   | 3   | 3   | 2    | 1    | 1   | 1   | 1
   });
 
   test("an access token finds what its scopes allow", async () => {
-    const { createAccessToken } = await world.owen.get(
-      `mutation { createAccessToken(input: { name: "Units", scopes: ["inventory.read", "project.read"] }) { token } }`,
-    );
-    const found = await search("zephyr", world.person(createAccessToken.token));
+    const program = await programOf(world, world.owen, { scopes: ["inventory.read", "project.read"] });
+    const found = await search("zephyr", program);
     expect(new Set(found.map((result) => result.type))).toEqual(new Set(["UNIT", "FLOOR_PLAN"]));
     expect(found).toHaveLength(10);
   });
@@ -350,10 +347,7 @@ describe("what is found", () => {
   test("a change is found by the next query, and what is deleted is not", async () => {
     const { owen, project, max, sam, olga } = world;
     const mutate = (field: string, input: Record<string, unknown>, person = owen) =>
-      person.get(
-        `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { __typename } }`,
-        { input },
-      );
+      person.get(mutationOf(field, "{ __typename }"), { input });
     const id = await create("createLead", { projectId: project.id, name: "Fresh Freshman" });
     expect(await titles("fresh")).toEqual(["Fresh Freshman"]);
     await mutate("updateLead", { id, name: "Stale Freshman", email: "stale@example.com" });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createSeal } from "../../src/seal.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
+import { ask, type Made, outcomes } from "../harness/matrix.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 // Who may do what with webhooks, and what is refused. How events are sent: test/webhooks.
@@ -29,21 +30,11 @@ const create = async (rest?: Record<string, unknown>) =>
   (await world.owen.get(creation, input(rest))).createWebhook as { id: string; secret: string };
 
 /** What each of them gets: yes, or the code of the refusal. */
-async function outcomes(
-  document: string,
-  variables: () => Record<string, unknown> | Promise<Record<string, unknown>>,
-) {
-  const found: Record<string, string> = {};
-  for (const [name, person] of Object.entries(everybody)) {
-    const answer = await person.ask(document, await variables());
-    found[name] = answer.errors?.[0]?.extensions.code ?? "yes";
-  }
-  return found;
-}
+const tried = (document: string, variables: Made) => outcomes(everybody, ask(document, variables));
 
 describe("owners and admins only", () => {
   test("create", async () => {
-    expect(await outcomes(creation, input)).toEqual({
+    expect(await tried(creation, () => input())).toEqual({
       owen: "yes",
       ada: "yes",
       max: "FORBIDDEN",
@@ -65,7 +56,7 @@ describe("owners and admins only", () => {
       "mutation ($id: ID!) { deleteWebhook(input: { id: $id }) { id deleted organization { id } } }",
     ],
   ])("%s", async (_name, document) => {
-    expect(await outcomes(document, async () => ({ id: (await create()).id }))).toEqual({
+    expect(await tried(document, async () => ({ id: (await create()).id }))).toEqual({
       owen: "yes",
       ada: "yes",
       max: "NOT_FOUND",

@@ -7,9 +7,10 @@
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
-import type { Answer, Person } from "../harness/api.ts";
-import { outcome, readMatrix } from "../harness/matrix.ts";
-import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import type { Person } from "../harness/api.ts";
+import { ask, look, type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
+import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
+import { mutationOf } from "../harness/records.ts";
 import { createWorkflow } from "../workflows/world.ts";
 
 const matrix = `
@@ -69,8 +70,7 @@ async function execution(subjectId: string, status = "PENDING", workflowId = wor
 
 beforeAll(async () => {
   world = await startPortfolio();
-  const { owen, ada, max, sam, bob, olga, anonymous } = world;
-  people = { owner: owen, admin: ada, member: max, seller: sam, builder: bob, outsider: olga, anonymous };
+  people = cast(world);
   workflow = await createWorkflow(world, [{ type: "ADD_TAG", config: { tag: "seen" } }], {
     reentry: "ALWAYS",
   });
@@ -82,20 +82,12 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 const short: Record<string, string> = { UNAUTHENTICATED: "UNAUTH" };
-const byId = "query ($id: ID!) { workflowExecution(id: $id) { id } }";
-const hiddenOr = (answer: Answer, ...path: string[]): Answer => {
-  let value: any = answer.data;
-  for (const name of path) value = value === null || value === undefined ? undefined : value[name];
-  return { ...answer, data: { value: value === undefined ? "hidden" : value } };
-};
-const mutation = (name: string, type: string) =>
-  `mutation ($input: ${type}!) { ${name}(input: $input) { __typename } }`;
-const create = mutation("createWorkflowExecution", "CreateWorkflowExecutionInput");
-const batch = mutation("batchWorkflow", "BatchWorkflowInput");
-const pause = mutation("pauseWorkflowExecution", "PauseWorkflowExecutionInput");
-const resume = mutation("resumeWorkflowExecution", "ResumeWorkflowExecutionInput");
-const cancel = mutation("cancelWorkflowExecution", "CancelWorkflowExecutionInput");
-const cancelAll = mutation("cancelWorkflowExecutions", "CancelWorkflowExecutionsInput");
+const create = mutationOf("createWorkflowExecution", "{ __typename }");
+const batch = mutationOf("batchWorkflow", "{ __typename }");
+const pause = mutationOf("pauseWorkflowExecution", "{ __typename }");
+const resume = mutationOf("resumeWorkflowExecution", "{ __typename }");
+const cancel = mutationOf("cancelWorkflowExecution", "{ __typename }");
+const cancelAll = mutationOf("cancelWorkflowExecutions", "{ __typename }");
 
 test("who may do what", async () => {
   const { leads } = world;
@@ -112,69 +104,35 @@ test("who may do what", async () => {
     unit: await execution(unit, "PENDING", houses),
   };
   const [event] = await sql("select id from app_public.events where subject_id = $1", [known.mias]);
-  const attempts: Record<string, (person: Person) => Promise<Answer>> = {
-    "execution, open lead": (p) => p.ask(byId, { id: known.open }),
-    "execution, the member's lead": (p) => p.ask(byId, { id: known.maxs }),
-    "execution, another's lead": (p) => p.ask(byId, { id: known.mias }),
-    "execution of a unit": (p) => p.ask(byId, { id: known.unit }),
-    "workflow.executions": async (p) =>
-      hiddenOr(
-        await p.ask("query ($id: ID!) { workflow(id: $id) { executions { id } } }", { id: listed }),
-        "workflow",
-        "executions",
-      ),
-    "workflow.counts": async (p) =>
-      hiddenOr(
-        await p.ask("query ($id: ID!) { workflow(id: $id) { counts } }", { id: listed }),
-        "workflow",
-        "counts",
-      ),
-    "lead.workflowExecutions": async (p) =>
-      hiddenOr(
-        await p.ask("query ($id: ID!) { lead(id: $id) { workflowExecutions { id } } }", {
-          id: leads.open.id,
-        }),
-        "lead",
-        "workflowExecutions",
-      ),
-    "lead.., the seller's own": async (p) =>
-      hiddenOr(
-        await p.ask("query ($id: ID!) { lead(id: $id) { workflowExecutions { id } } }", {
-          id: leads.sams.id,
-        }),
-        "lead",
-        "workflowExecutions",
-      ),
-    "event.subject": async (p) => {
-      const answer = await p.ask(
-        "query ($id: ID!) { event(id: $id) { subject { ... on WorkflowExecution { id } } } }",
-        { id: event.id },
-      );
-      return hiddenOr(answer, "event", "subject", "id");
-    },
-    "create, open lead": (p) => p.ask(create, { input: { workflowId: workflow, subjectId: leads.open.id } }),
-    "create, another's lead": (p) =>
-      p.ask(create, { input: { workflowId: workflow, subjectId: leads.mias.id } }),
-    "create, foreign lead": (p) =>
-      p.ask(create, { input: { workflowId: workflow, subjectId: leads.foreign.id } }),
-    batch: (p) =>
-      p.ask(batch, { input: { id: workflow, leadsFilter: { projectIds: [world.project.slug] } } }),
-    "batch, another's lead": (p) => p.ask(batch, { input: { id: workflow, subjectIds: [leads.mias.id] } }),
-    pause: async (p) => p.ask(pause, { input: { id: await execution(leads.open.id, "RUNNING") } }),
-    "pause, another's lead": async (p) =>
-      p.ask(pause, { input: { id: await execution(leads.mias.id, "RUNNING") } }),
-    resume: async (p) => p.ask(resume, { input: { id: await execution(leads.open.id, "PAUSED") } }),
-    cancel: async (p) => p.ask(cancel, { input: { id: await execution(leads.open.id) } }),
-    "cancel, another's lead": async (p) => p.ask(cancel, { input: { id: await execution(leads.mias.id) } }),
-    "cancel all": (p) => p.ask(cancelAll, { input: { workflowId: workflow } }),
+  const fresh = (lead: { id: string }, status?: string) => async () => ({
+    input: { id: await execution(lead.id, status) },
+  });
+  const attempts: Record<string, Operation> = {
+    "execution, open lead": look("workflowExecution", known.open),
+    "execution, the member's lead": look("workflowExecution", known.maxs),
+    "execution, another's lead": look("workflowExecution", known.mias),
+    "execution of a unit": look("workflowExecution", known.unit),
+    "workflow.executions": look("workflow", listed, "executions { id }"),
+    "workflow.counts": look("workflow", listed, "counts"),
+    "lead.workflowExecutions": look("lead", leads.open.id, "workflowExecutions { id }"),
+    "lead.., the seller's own": look("lead", leads.sams.id, "workflowExecutions { id }"),
+    "event.subject": look("event", event.id, "subject { ... on WorkflowExecution { id } }"),
+    "create, open lead": ask(create, { input: { workflowId: workflow, subjectId: leads.open.id } }),
+    "create, another's lead": ask(create, { input: { workflowId: workflow, subjectId: leads.mias.id } }),
+    "create, foreign lead": ask(create, { input: { workflowId: workflow, subjectId: leads.foreign.id } }),
+    batch: ask(batch, { input: { id: workflow, leadsFilter: { projectIds: [world.project.slug] } } }),
+    "batch, another's lead": ask(batch, { input: { id: workflow, subjectIds: [leads.mias.id] } }),
+    pause: ask(pause, fresh(leads.open, "RUNNING")),
+    "pause, another's lead": ask(pause, fresh(leads.mias, "RUNNING")),
+    resume: ask(resume, fresh(leads.open, "PAUSED")),
+    cancel: ask(cancel, fresh(leads.open)),
+    "cancel, another's lead": ask(cancel, fresh(leads.mias)),
+    "cancel all": ask(cancelAll, { input: { workflowId: workflow } }),
   };
-  const { names, rows } = readMatrix(matrix);
+  const { rows } = readMatrix(matrix);
   const found = [];
-  for (const { operation } of rows) {
-    const cells = [];
-    for (const name of names) cells.push(outcome(await attempts[operation]!(people[name]!), short));
-    found.push({ operation, expected: cells });
-  }
+  for (const { operation } of rows)
+    found.push({ operation, expected: await outcomes(people, attempts[operation]!, short) });
   expect(found).toEqual(rows);
 }, 60_000);
 

@@ -1,6 +1,7 @@
 /** Random deals: several people play operations at once, on few units, so that they meet. */
 import * as fc from "fast-check";
 import type { Answer, Person } from "../harness/api.ts";
+import { mutationOf } from "../harness/records.ts";
 import type { Deals } from "./world.ts";
 
 /** One thing that somebody does; numbers choose among what there is at that moment. */
@@ -40,10 +41,7 @@ async function ids(deals: Deals, table: string, where = "true"): Promise<string[
 }
 
 const send = (person: Person, field: string, input: Record<string, unknown>): Promise<Answer> =>
-  person.ask(
-    `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
-    { input },
-  );
+  person.ask(mutationOf(field), { input });
 
 const update =
   (table: string, field: string, inputs: (move: Move, deals: Deals) => Record<string, unknown>): Play =>

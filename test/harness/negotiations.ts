@@ -1,5 +1,5 @@
 import type { Person } from "./api.ts";
-import { createIn, type Create } from "./records.ts";
+import { createIn, mutationOf, type Create } from "./records.ts";
 import type { World } from "./world.ts";
 
 /** Makes what a negotiation takes, and negotiates. */
@@ -67,15 +67,6 @@ export function negotiate(world: World, by: Person = world.owen, project = world
     answer: (offerId, action, person = by) => create("createOfferResponse", { offerId, action }, person),
     read: async (field, id, fields, person = by) =>
       (await person.get(`query ($id: ID!) { ${field}(id: $id) { ${fields} } }`, { id }))[field],
-    refused: (field, input, person = by) =>
-      person.refused(
-        `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { __typename } }`,
-        { input },
-      ),
+    refused: (field, input, person = by) => person.refused(mutationOf(field, "{ __typename }"), { input }),
   };
-}
-
-/** Makes the user the buyer of a purchase, as an accepted invitation does. */
-export async function invite(world: World, buyerId: string, user: Person): Promise<void> {
-  await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [buyerId, user.id]);
 }

@@ -6,8 +6,8 @@ import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox
 import { createOutbox, runJobs } from "../tasks/worker.ts";
 import type { Person } from "./api.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { signUpBuyer } from "./deals.ts";
 import { startPortfolio, type Portfolio } from "./portfolio.ts";
-import { createIn } from "./records.ts";
 
 export interface Payments extends Portfolio {
   sandbox: Sandbox;
@@ -92,14 +92,10 @@ export async function startPayments(from?: TestDatabase): Promise<Payments> {
     if (process.env.TEST_LOG) console.log(lines.join("\n"));
   };
 
-  const [bea, ben] = (await Promise.all(["Bea Buyer", "Ben Buyer"].map(world.signUp))) as [Person, Person];
-  const create = createIn(world.owen);
-  const buyer = (person: Person, legalName: string) =>
-    create("createBuyer", { projectId: world.project.id, legalName, price: "400000.00" }).then(async (id) => {
-      await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [id, person.id]);
-      return id;
-    });
-  const [purchase] = await Promise.all([buyer(bea, "Bea Buyer"), buyer(ben, "Ben Buyer")]);
+  const [{ person: bea, purchase }, { person: ben }] = await Promise.all([
+    signUpBuyer(world),
+    signUpBuyer(world, "Ben Buyer"),
+  ]);
 
   return {
     ...world,
@@ -109,7 +105,7 @@ export async function startPayments(from?: TestDatabase): Promise<Payments> {
     calls,
     bea,
     ben,
-    purchase: purchase!,
+    purchase,
     failNext: (method, when, how = "dies") => void failures.set(method, { when, how }),
     async settle() {
       // Time that deliveries would wait for has passed.

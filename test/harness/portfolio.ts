@@ -1,7 +1,10 @@
 import type { Person } from "./api.ts";
 import type { HostOptions } from "./host.ts";
 import type { TestDatabase } from "./database.ts";
-import { affiliate, join, startWorld, type World } from "./world.ts";
+import { createIn, mutationOf } from "./records.ts";
+import { affiliate, createProject, join, startWorld, type World } from "./world.ts";
+
+export { createProject } from "./world.ts";
 
 /** A record of the set-up. */
 export interface Known {
@@ -38,32 +41,32 @@ export interface Portfolio extends World {
   };
 }
 
-/** Makes a project over the API and gives its id and slug. */
-export async function createProject(
-  person: Person,
-  input: Record<string, unknown>,
-): Promise<{ id: string; slug: string }> {
-  const data = await person.get(
-    `mutation ($input: CreateProjectInput!) { createProject(input: $input) { id slug } }`,
-    { input: { status: "SELLING", currency: "CAD", ...input } },
-  );
-  return data.createProject;
+/** Everybody by the part that they have in `project`, and the buyers named, as tables of permissions have them beside each other. */
+export function cast(world: Portfolio, buyers: Record<string, Person> = {}): Record<string, Person> {
+  const { owen, ada, max, sam, bob, olga, anonymous } = world;
+  return {
+    owner: owen,
+    admin: ada,
+    member: max,
+    seller: sam,
+    builder: bob,
+    ...buyers,
+    outsider: olga,
+    anonymous,
+  };
 }
 
 /** Makes a lead over the API and gives its id. */
 export async function createLead(person: Person, input: Record<string, unknown>): Promise<Known> {
-  const data = await person.get(`mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }`, {
-    input,
-  });
-  return data.createLead;
+  return { id: await createIn(person)("createLead", input) };
 }
 
 /** An organization of somebody else's that `person` is a MEMBER of, affiliated with the project. */
 async function partner(world: World, person: Person, name: string, role: string) {
   const founder = await world.signUp(`${name} Founder`);
   const { createOrganization: organization } = await founder.get(
-    `mutation ($name: String!) { createOrganization(input: { name: $name }) { id slug } }`,
-    { name },
+    mutationOf("createOrganization", "{ id slug }"),
+    { input: { name } },
   );
   await join(world, organization.id, person, "MEMBER");
   await affiliate(world, world.project, organization, role);

@@ -1,6 +1,7 @@
 import { startApi, type Api, type Person } from "./api.ts";
 import type { TestDatabase } from "./database.ts";
 import type { HostOptions } from "./host.ts";
+import { mutationOf } from "./records.ts";
 
 /** People of two organizations around one project, made over the API as its users would. */
 export interface World extends Api {
@@ -40,6 +41,25 @@ export async function affiliate(
   );
 }
 
+/** Makes a project over the API and gives its id and slug. */
+export async function createProject(
+  person: Person,
+  input: Record<string, unknown>,
+): Promise<{ id: string; slug: string }> {
+  const data = await person.get(mutationOf("createProject", "{ id slug }"), {
+    input: { status: "SELLING", currency: "CAD", ...input },
+  });
+  return data.createProject;
+}
+
+/** A program that acts with an access token of the person's: with these scopes, or as the input says. */
+export async function programOf(api: Api, person: Person, input: Record<string, unknown>): Promise<Person> {
+  const { createAccessToken } = await person.get(mutationOf("createAccessToken", "{ token }"), {
+    input: { name: "Robot", ...input },
+  });
+  return api.person(createAccessToken.token);
+}
+
 /** @param from a database with more than the migrated chapters; a fresh one when absent. */
 export async function startWorld(from?: TestDatabase, options?: HostOptions): Promise<World> {
   const api = await startApi(from, options);
@@ -47,27 +67,16 @@ export async function startWorld(from?: TestDatabase, options?: HostOptions): Pr
     ["Owen Owner", "Ada Admin", "Max Member", "Olga Other"].map(api.signUp),
   );
   const createOrganization = async (person: Person, name: string) =>
-    (
-      await person.get(
-        `mutation ($name: String!) { createOrganization(input: { name: $name }) { id slug } }`,
-        { name },
-      )
-    ).createOrganization;
+    (await person.get(mutationOf("createOrganization", "{ id slug }"), { input: { name } }))
+      .createOrganization;
   const harbour = await createOrganization(owen!, "Harbour Homes");
   const summit = await createOrganization(olga!, "Summit Sales");
   await join(api, harbour.id, ada!, "ADMIN");
   await join(api, harbour.id, max!, "MEMBER");
-  const { createProject: project } = await owen!.get(
-    `mutation ($input: CreateProjectInput!) { createProject(input: $input) { id slug } }`,
-    {
-      input: {
-        organizationId: harbour.id,
-        title: "Harbour View",
-        status: "SELLING",
-        currency: "CAD",
-        address: { locality: "Toronto", country: "CA" },
-      },
-    },
-  );
+  const project = await createProject(owen!, {
+    organizationId: harbour.id,
+    title: "Harbour View",
+    address: { locality: "Toronto", country: "CA" },
+  });
   return { ...api, owen: owen!, ada: ada!, max: max!, olga: olga!, harbour, summit, project };
 }

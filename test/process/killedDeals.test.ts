@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Agent, request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { broken } from "../deals/invariants.ts";
+import { mutationOf } from "../harness/records.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -33,12 +34,7 @@ beforeAll(async () => {
     [world.project.id, 3 * each],
   );
   const make = async (field: string, input: Record<string, unknown>): Promise<string> =>
-    (
-      await world.owen.get(
-        `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
-        { input },
-      )
-    )[field].id;
+    (await world.owen.get(mutationOf(field), { input }))[field].id;
   const reserve = (i: number) =>
     make("createReservation", { unitId: units[i], leadId: leads[i], acceptedTerms: true });
   const made = await Promise.all(
@@ -88,7 +84,7 @@ function send(url: string, agent: Agent, { field, input, key }: Wish): Promise<s
     outgoing.on("error", () => resolve("LOST"));
     outgoing.end(
       JSON.stringify({
-        query: `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
+        query: mutationOf(field),
         variables: { input },
       }),
     );

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { parseCrontab } from "graphile-worker";
 import { createProject } from "../harness/portfolio.ts";
+import { mutationOf } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
 
@@ -135,11 +136,7 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
   const hourAgo = () => query("update app_private.clock_steps set told_at = now() - interval '1 hour'");
   await hourAgo();
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
-  const make = (field: string, input: object) =>
-    world.owen.get(
-      `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
-      { input },
-    );
+  const make = (field: string, input: object) => world.owen.get(mutationOf(field), { input });
   await make("createOpenHouse", {
     projectId: project.id,
     title: "On",
