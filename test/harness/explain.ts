@@ -1,8 +1,9 @@
-import { Client } from "pg";
+import { Client, type ClientBase } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import type { Api, Person } from "./api.ts";
 
-interface Node {
+/** A node of a plan that was carried out. */
+export interface Node {
   "Node Type": string;
   "Relation Name"?: string;
   "Index Name"?: string;
@@ -22,6 +23,35 @@ export interface Explained {
   sorted: number;
 }
 
+/** Carries out a statement as a user, or a visitor without a token, and takes it back: the nodes of its plan, the top one first. */
+export async function plan(
+  client: ClientBase,
+  user: string | null,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Node[]> {
+  await client.query(`begin; set local role ${user ? "plat_user" : "plat_anonymous"}; set local jit = off`);
+  try {
+    await client.query("select set_config('plat.user_id', $1, true)", [user ?? ""]);
+    const { rows } = await client.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
+    const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
+    return below(rows[0]["QUERY PLAN"][0].Plan);
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+/** Rows of the table that were looked at, whether or not they passed. */
+export function touched(nodes: Node[], relation: string): number {
+  return nodes
+    .filter((node) => node["Relation Name"] === relation)
+    .reduce((sum, n) => sum + (n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0)) * n["Actual Loops"], 0);
+}
+
+/** The tables that were read from one end to the other. */
+export const scanned = (nodes: Node[]): string[] =>
+  nodes.filter((n) => n["Node Type"] === "Seq Scan").map((n) => n["Relation Name"]!);
+
 /** Asks the API, then explains the statements that it sent, as the same viewer under the same role. */
 export async function explain(
   api: Api,
@@ -36,32 +66,14 @@ export async function explain(
   await client.connect();
   const nodes: Node[] = [];
   try {
-    for (const { text, values } of sent) {
-      await client.query(
-        `begin; set local role ${person.id ? "plat_user" : "plat_anonymous"}; set local jit = off`,
-      );
-      await client.query("select set_config('plat.user_id', $1, true)", [person.id ?? ""]);
-      const { rows } = await client.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
-      await client.query("rollback");
-      const walk = (node: Node) => {
-        nodes.push(node);
-        node.Plans?.forEach(walk);
-      };
-      walk(rows[0]["QUERY PLAN"][0].Plan);
-    }
+    for (const { text, values } of sent) nodes.push(...(await plan(client, person.id, text, values)));
   } finally {
     await client.end();
   }
   return {
     nodes,
     indexes: new Set(nodes.flatMap((node) => node["Index Name"] ?? [])),
-    touched: (relation) =>
-      nodes
-        .filter((node) => node["Relation Name"] === relation)
-        .reduce(
-          (sum, n) => sum + (n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0)) * n["Actual Loops"],
-          0,
-        ),
+    touched: (relation) => touched(nodes, relation),
     sorted: Math.max(
       0,
       ...nodes
@@ -72,7 +84,7 @@ export async function explain(
 }
 
 /** The most rows that were touched or sorted; infinite where a whole table was read. */
-export function cost(plan: Explained, relation: string): number {
-  const whole = plan.nodes.some((n) => n["Node Type"] === "Seq Scan" && n["Relation Name"] === relation);
-  return whole ? Infinity : Math.max(plan.touched(relation), plan.sorted);
+export function cost(explained: Explained, relation: string): number {
+  const whole = scanned(explained.nodes).includes(relation);
+  return whole ? Infinity : Math.max(explained.touched(relation), explained.sorted);
 }

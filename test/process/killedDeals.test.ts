@@ -1,21 +1,16 @@
 /** The service dies in the middle of conversions, refunds and acceptances: each is whole or absent, and asking again gives the first answer. */
 import { randomUUID } from "node:crypto";
-import { Agent, request } from "node:https";
+import { Agent } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { broken } from "../deals/invariants.ts";
-import { mutationOf } from "../harness/records.ts";
+import { createIn } from "../harness/records.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
+import { sendWish, type Wish } from "../harness/wishes.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 const each = 67;
 /** The key that the API of the harness signs with. */
 const jwtKeys = "test:a secret of the tests with at least 32 characters";
-
-interface Wish {
-  field: string;
-  input: Record<string, unknown>;
-  key: string;
-}
 
 let world: World;
 let wishes: Wish[];
@@ -33,8 +28,7 @@ beforeAll(async () => {
     `insert into app_public.leads (project_id, name, email) select $1, 'Lead ' || n, 'lead' || n || '@example.com' from generate_series(1, $2::int) n returning id`,
     [world.project.id, 3 * each],
   );
-  const make = async (field: string, input: Record<string, unknown>): Promise<string> =>
-    (await world.owen.get(mutationOf(field), { input }))[field].id;
+  const make = createIn(world.owen);
   const reserve = (i: number) =>
     make("createReservation", { unitId: units[i], leadId: leads[i], acceptedTerms: true });
   const made = await Promise.all(
@@ -56,40 +50,6 @@ beforeAll(async () => {
   wishes = made.flat();
 }, 60_000);
 afterAll(() => world.stop());
-
-/** Sends a wish; gives the record's id, or the code of the refusal, or LOST when no answer came. */
-function send(url: string, agent: Agent, { field, input, key }: Wish): Promise<string> {
-  return new Promise((resolve) => {
-    const outgoing = request(
-      `${url}/graphql`,
-      {
-        method: "POST",
-        agent,
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${world.owen.token}`,
-          "idempotency-key": key,
-        },
-      },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (part: string) => (text += part));
-        response.on("error", () => resolve("LOST"));
-        response.on("end", () => {
-          const { data, errors } = JSON.parse(text);
-          resolve(data?.[field]?.id ?? errors[0].extensions.code);
-        });
-      },
-    );
-    outgoing.on("error", () => resolve("LOST"));
-    outgoing.end(
-      JSON.stringify({
-        query: mutationOf(field),
-        variables: { input },
-      }),
-    );
-  });
-}
 
 /** How much of each wish is in the database: 0 for nothing, 1 for all of it, else a fraction. */
 async function effects(): Promise<number[]> {
@@ -135,7 +95,7 @@ test("each is whole or absent, and is there once after asking again", async () =
     let answered = 0;
     await Promise.all(
       wishes.map(async (wish, i) => {
-        first[i] = await send(service.baseUrl, agent, wish);
+        first[i] = await sendWish(service.baseUrl, agent, world.owen, wish);
         if (++answered === each) await service.stop("SIGKILL");
       }),
     );
@@ -157,7 +117,7 @@ test("each is whole or absent, and is there once after asking again", async () =
   expect(await broken(world.owner)).toEqual({});
 
   await using service = await startService({ env, args: ["--api-only"] });
-  const second = await Promise.all(wishes.map((wish) => send(service.baseUrl, agent, wish)));
+  const second = await Promise.all(wishes.map((wish) => sendWish(service.baseUrl, agent, world.owen, wish)));
   for (const answer of second) expect(answer).toMatch(/^[0-9a-f-]{36}$/);
   expect(first.filter((answer, i) => answer !== "LOST" && answer !== second[i])).toEqual([]);
   expect(new Set(await effects())).toEqual(new Set([1]));

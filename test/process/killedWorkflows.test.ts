@@ -6,10 +6,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
-import { Agent, request } from "node:https";
+import { Agent } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import { secretKeys } from "../harness/api.ts";
 import { startService, temporaryFolder, type Service } from "../harness/service.ts";
+import { sendWish, type Wish } from "../harness/wishes.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createWorkflow } from "../workflows/world.ts";
@@ -31,45 +32,6 @@ afterAll(async () => {
   await receiver?.close();
   await world?.stop();
 });
-
-interface Wish {
-  key: string;
-  input: Record<string, unknown>;
-}
-
-/** Sends a wish; gives the record's id, or the code of the refusal, or LOST when no answer came. */
-function send(url: string, agent: Agent, { input, key }: Wish): Promise<string> {
-  return new Promise((resolve) => {
-    const outgoing = request(
-      `${url}/graphql`,
-      {
-        method: "POST",
-        agent,
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${world.owen.token}`,
-          "idempotency-key": key,
-        },
-      },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (part: string) => (text += part));
-        response.on("error", () => resolve("LOST"));
-        response.on("end", () => {
-          const { data, errors } = JSON.parse(text);
-          resolve(data?.createLead?.id ?? errors[0].extensions.code);
-        });
-      },
-    );
-    outgoing.on("error", () => resolve("LOST"));
-    outgoing.end(
-      JSON.stringify({
-        query: "mutation ($input: CreateLeadInput!) { createLead(input: $input) { id } }",
-        variables: { input },
-      }),
-    );
-  });
-}
 
 test("nothing is lost, nothing made up, nothing done twice", async () => {
   await using folder = await temporaryFolder();
@@ -94,6 +56,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
     { trigger: { type: "EVENT", event: "lead.created" } },
   );
   const wishes: Wish[] = Array.from({ length: committed + rolledBack }, (_, n) => ({
+    field: "createLead",
     key: randomUUID(),
     input: {
       projectId: world.project.id,
@@ -117,7 +80,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
       const n = next++;
       for (let answer = "LOST"; answer === "LOST"; answers[n] = answer) {
         while (!running.service) await pause(5);
-        answer = await send(running.service.baseUrl, agent, wishes[n]!);
+        answer = await sendWish(running.service.baseUrl, agent, world.owen, wishes[n]!);
       }
     }
   }

@@ -3,9 +3,8 @@
  * rows are reached and how many are touched, not how long it takes on this machine.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { Client } from "pg";
-import { loadPortfolios } from "../../bench/data/portfolios.ts";
-import { startApi, type Api, type Person } from "../harness/api.ts";
+import type { Api, Person } from "../harness/api.ts";
+import { startCrowd } from "../harness/crowd.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 const LEADS = 60_000;
@@ -14,26 +13,9 @@ let owner: Person, member: Person, seller: Person;
 let project: string;
 
 beforeAll(async () => {
-  api = await startApi();
-  [owner, member, seller] = (await Promise.all(
-    ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),
-  )) as [Person, Person, Person];
-  const client = new Client({ connectionString: api.database.ownerUrl });
-  await client.connect();
-  try {
-    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
-    const organizations = await loadPortfolios(client, [
-      { name: "large", leads: LEADS, events: 20_000, viewers },
-      { name: "other", leads: 5_000 },
-    ]);
-    const { rows } = await client.query<{ id: string }>(
-      "select id from app_public.projects where organization_id = $1 and slug = 'large-1'",
-      [organizations.get("large")],
-    );
-    project = rows[0]!.id;
-  } finally {
-    await client.end();
-  }
+  ({ api, owner, member, seller, project } = await startCrowd({ leads: LEADS, events: 20_000 }, () => ({
+    leads: 5_000,
+  })));
 }, 60_000);
 afterAll(() => api.stop());
 

@@ -1,9 +1,8 @@
 /** The list of appointments of a portfolio goes along its indexes: it touches as many rows as it answers, not all there are. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { Client } from "pg";
 import { loadAppointments } from "../../bench/data/appointments.ts";
-import { loadPortfolios } from "../../bench/data/portfolios.ts";
-import { startApi, type Api, type Person } from "../harness/api.ts";
+import type { Api, Person } from "../harness/api.ts";
+import { startCrowd } from "../harness/crowd.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 let api: Api;
@@ -12,28 +11,15 @@ let project: string;
 let lead: string;
 
 beforeAll(async () => {
-  api = await startApi();
-  [owner, member, seller] = (await Promise.all(
-    ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),
-  )) as [Person, Person, Person];
-  const client = new Client({ connectionString: api.database.ownerUrl });
-  await client.connect();
-  try {
-    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
-    const organizations = await loadPortfolios(client, [
-      { name: "large", leads: 20_000, viewers },
-      { name: "other", leads: 2_000 },
-    ]);
-    await loadAppointments(client, 3);
-    const { rows } = await client.query<{ project: string; lead: string }>(
-      `select p.id as project, (select l.id from app_public.leads l where l.project_id = p.id limit 1) as lead
-       from app_public.projects p where p.organization_id = $1 and p.slug = 'large-1'`,
-      [organizations.get("large")],
-    );
-    ({ project, lead } = rows[0]!);
-  } finally {
-    await client.end();
-  }
+  ({ api, owner, member, seller, project } = await startCrowd(
+    { leads: 20_000 },
+    () => ({ leads: 2_000 }),
+    (client) => loadAppointments(client, 3),
+  ));
+  const { rows } = await api.owner.query("select id from app_public.leads where project_id = $1 limit 1", [
+    project,
+  ]);
+  lead = rows[0]!.id;
 }, 120_000);
 afterAll(() => api.stop());
 

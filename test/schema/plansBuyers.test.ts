@@ -1,9 +1,8 @@
 /** The plans of purchases at a size where it matters, for the sales team and for a buyer: how many rows are touched. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { Client } from "pg";
-import { loadPortfolios } from "../../bench/data/portfolios.ts";
 import { loadPurchases } from "../../bench/data/purchases.ts";
-import { startApi, type Api, type Person } from "../harness/api.ts";
+import type { Api, Person } from "../harness/api.ts";
+import { startCrowd } from "../harness/crowd.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 const BUYERS = 40_000;
@@ -12,28 +11,16 @@ let owner: Person, member: Person, seller: Person, buyer: Person, small: Person;
 let project: string;
 
 beforeAll(async () => {
-  api = await startApi();
-  [owner, member, seller, buyer, small] = (await Promise.all(
-    ["Olive Owner", "Mina Member", "Sally Seller", "Bea Buyer", "Max Member"].map(api.signUp),
-  )) as [Person, Person, Person, Person, Person];
-  const [sue, sid] = await Promise.all(["Sue Owner", "Sid Seller"].map(api.signUp));
-  const client = new Client({ connectionString: api.database.ownerUrl });
-  await client.connect();
-  try {
-    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
-    const organizations = await loadPortfolios(client, [
-      { name: "large", leads: BUYERS, viewers },
-      { name: "other", leads: 2_000, viewers: { owner: sue!.id!, member: small.id!, seller: sid!.id! } },
-    ]);
-    await loadPurchases(client, { buyer: buyer.id! });
-    const { rows } = await client.query<{ id: string }>(
-      "select id from app_public.projects where organization_id = $1 and slug = 'large-1'",
-      [organizations.get("large")],
-    );
-    project = rows[0]!.id;
-  } finally {
-    await client.end();
-  }
+  ({ api, owner, member, seller, project } = await startCrowd(
+    { leads: BUYERS },
+    async ({ signUp }) => {
+      const names = ["Bea Buyer", "Max Member", "Sue Owner", "Sid Seller"];
+      const [bea, max, sue, sid] = (await Promise.all(names.map(signUp))) as [Person, Person, Person, Person];
+      [buyer, small] = [bea, max];
+      return { leads: 2_000, viewers: { owner: sue.id!, member: small.id!, seller: sid.id! } };
+    },
+    (client) => loadPurchases(client, { buyer: buyer.id! }),
+  ));
 }, 120_000);
 afterAll(() => api.stop());
 

@@ -1,9 +1,8 @@
 /** Lists of deals at a size where it matters, 60,000 offers beside others: they go along an index and touch few rows. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { Client } from "pg";
 import { loadOffers } from "../../bench/data/offers.ts";
-import { loadPortfolios } from "../../bench/data/portfolios.ts";
-import { startApi, type Api, type Person } from "../harness/api.ts";
+import type { Api, Person } from "../harness/api.ts";
+import { startCrowd } from "../harness/crowd.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 let api: Api;
@@ -11,28 +10,19 @@ let owner: Person, member: Person, seller: Person;
 let project: string, unit: string;
 
 beforeAll(async () => {
-  api = await startApi();
-  [owner, member, seller] = (await Promise.all(
-    ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),
-  )) as [Person, Person, Person];
-  const client = new Client({ connectionString: api.database.ownerUrl });
-  await client.connect();
-  try {
-    const viewers = { owner: owner.id!, member: member.id!, seller: seller.id! };
-    const organizations = await loadPortfolios(client, [
-      { name: "large", leads: 6_000, viewers },
-      { name: "other", leads: 500 },
-    ]);
-    await loadOffers(client, organizations.get("large")!, 60_000);
-    await loadOffers(client, organizations.get("other")!, 5_000);
-    const { rows } = await client.query<{ project_id: string; unit_id: string }>(
-      "select o.project_id, o.unit_id from app_public.offers o join app_public.projects p on p.id = o.project_id where p.slug = 'large-1' limit 1",
-    );
-    project = rows[0]!.project_id;
-    unit = rows[0]!.unit_id;
-  } finally {
-    await client.end();
-  }
+  ({ api, owner, member, seller, project } = await startCrowd(
+    { leads: 6_000 },
+    () => ({ leads: 500 }),
+    async (client, organizations) => {
+      await loadOffers(client, organizations.get("large")!, 60_000);
+      await loadOffers(client, organizations.get("other")!, 5_000);
+    },
+  ));
+  const { rows } = await api.owner.query(
+    "select unit_id from app_public.offers where project_id = $1 limit 1",
+    [project],
+  );
+  unit = rows[0]!.unit_id;
 }, 60_000);
 afterAll(() => api.stop());
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { plan, scanned, touched } from "../harness/explain.ts";
 
 let database: TestDatabase;
 let owner: Pool;
@@ -42,38 +43,19 @@ afterAll(async () => {
   await database.drop();
 });
 
-interface Plan {
-  "Node Type": string;
-  "Relation Name"?: string;
-  "Index Name"?: string;
-  "Actual Rows": number;
-  "Actual Loops": number;
-  "Rows Removed by Filter"?: number;
-  Plans?: Plan[];
-}
-
 /** How a statement reads reservations: by which indexes, and how many rows in all. */
 async function reads(user: string, sql: string) {
   const client = await owner.connect();
   try {
-    await client.query("begin; set local role plat_user");
-    await client.query("select set_config('plat.user_id', $1, true)", [user]);
-    const { rows } = await client.query(`explain (analyze, format json, timing off) ${sql}`);
-    const found = { indexes: new Set<string>(), scans: 0, read: 0, answered: 0 };
-    const walk = (plan: Plan) => {
-      if (plan["Index Name"]?.startsWith("reservations_") && plan["Actual Loops"])
-        found.indexes.add(plan["Index Name"]);
-      if (plan["Relation Name"] === "reservations") {
-        if (plan["Node Type"] === "Seq Scan") found.scans += 1;
-        found.read += (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
-      }
-      for (const inner of plan.Plans ?? []) walk(inner);
+    const nodes = await plan(client, user, sql);
+    const used = nodes.filter((node) => node["Actual Loops"]).map((node) => node["Index Name"] ?? "");
+    return {
+      indexes: [...new Set(used.filter((name) => name.startsWith("reservations_")))].sort(),
+      scans: scanned(nodes).filter((table) => table === "reservations").length,
+      read: touched(nodes, "reservations"),
+      answered: nodes[0]!["Actual Rows"],
     };
-    const top = rows[0]["QUERY PLAN"][0].Plan as Plan;
-    walk(top);
-    return { ...found, indexes: [...found.indexes].sort(), answered: top["Actual Rows"] };
   } finally {
-    await client.query("rollback");
     client.release();
   }
 }
