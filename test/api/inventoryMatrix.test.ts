@@ -18,18 +18,14 @@ import {
   buildClientSchema,
   getIntrospectionQuery,
   getNamedType,
-  getNullableType,
   type GraphQLEnumType,
   GraphQLInputObjectType,
   GraphQLObjectType,
-  isLeafType,
-  isListType,
   isObjectType,
-  isRequiredArgument,
-  type GraphQLField,
   type GraphQLSchema,
 } from "graphql";
 import type { Answer, Person } from "../harness/api.ts";
+import { everyField, shown, unsigned } from "../harness/fields.ts";
 import { startMatrixWorld, type Input, type MatrixWorld } from "./inventoryMatrixWorld.ts";
 
 /** What belongs to the area; an operation or query with such a name has to stand in a table. */
@@ -271,7 +267,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is seen while the project
     for (const [name, { finder, type, id }] of Object.entries(world.records)) {
       const seen = new Map<string, Record<string, unknown> | null>();
       for (const [role, person] of Object.entries(world.people))
-        seen.set(role, await everyField(person, finder, type, id));
+        seen.set(role, await everyField(schema, person, finder, type, id));
       for (const [field, ownersValue] of Object.entries(seen.get("owner")!)) {
         const row = [`${name}.${field}`, `${type}*.${field}`, `*.${field}`].find((key) => rows.has(key));
         const [is, should]: [Record<string, string>, Record<string, string>] = [{}, {}];
@@ -509,50 +505,6 @@ async function changed(member: string): Promise<unknown> {
   return `Value ${n}`;
 }
 
-/** All fields of a record, those that are records or lists by what there is of them; null where it is not seen. */
-async function everyField(
-  person: Person,
-  finder: string,
-  typeName: string,
-  id: string,
-): Promise<Record<string, unknown> | null> {
-  const type = schema.getType(typeName) as GraphQLObjectType;
-  const selections = Object.values(type.getFields())
-    .filter((field) => !field.args.some(isRequiredArgument))
-    .map(selection);
-  const result: Record<string, unknown> = {};
-  for (let from = 0; from < selections.length; from += 60) {
-    const query = `query ($id: ID!) { ${finder}(id: $id) { ${selections.slice(from, from + 60).join(" ")} } }`;
-    const record = (await person.get(query, { id }))[finder];
-    if (record === null) return null;
-    Object.assign(result, record);
-  }
-  return result;
-}
-
-function selection(field: GraphQLField<unknown, unknown>): string {
-  const type = getNamedType(field.type);
-  if (isLeafType(type)) return field.name;
-  // Values rather than records: all of them.
-  if (isObjectType(type) && !type.getFields().id && !isListType(getNullableType(field.type)))
-    return `${field.name} { ${Object.values(type.getFields()).map(selection).join(" ")} }`;
-  return `${field.name} { kind: __typename }`;
-}
-
-/** What somebody sees of a value, in the words of the tables. */
-function shown(value: unknown, ownersValue: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value) && (typeof value[0] === "object" || value.length === 0)) {
-    return value.length === 0 ? "none" : value[0].kind === "Event" ? "some" : String(value.length);
-  }
-  return JSON.stringify(value, unsigned) === JSON.stringify(ownersValue, unsigned) ? "yes" : "less";
-}
-/** Addresses of files are signed for who asks. */
-const unsigned = (_key: string, value: unknown) =>
-  typeof value === "string" && value.startsWith("https://plat.example/")
-    ? value.replace(/\/files\/.*/, "")
-    : value;
-
 /** Versions and times of changes tell that something changed, not what. */
 const silent = new Set(["version", "updatedAt"]);
 
@@ -560,7 +512,7 @@ const silent = new Set(["version", "updatedAt"]);
 async function everythingPublic(person: Person): Promise<Record<string, unknown>> {
   const result: Record<string, unknown> = {};
   for (const [name, { finder, type, id }] of Object.entries(world.records)) {
-    const record = await everyField(person, finder, type, id);
+    const record = await everyField(schema, person, finder, type, id);
     result[name] =
       record &&
       JSON.parse(

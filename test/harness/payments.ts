@@ -7,6 +7,7 @@ import { createOutbox, runJobs } from "../tasks/worker.ts";
 import type { Person } from "./api.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { signUpBuyer } from "./deals.ts";
+import type { HostOptions } from "./host.ts";
 import { startPortfolio, type Portfolio } from "./portfolio.ts";
 
 export interface Payments extends Portfolio {
@@ -42,7 +43,7 @@ export const representative = {
 };
 
 /** @param from a database to use; one of its own when absent. */
-export async function startPayments(from?: TestDatabase): Promise<Payments> {
+export async function startPayments(from?: TestDatabase, options: HostOptions = {}): Promise<Payments> {
   const database = from ?? (await createTestDatabase());
   const log = pino({ level: "silent" });
   const sandbox = await startSandbox({ connectionString: database.ownerUrl, log });
@@ -84,7 +85,7 @@ export async function startPayments(from?: TestDatabase): Promise<Payments> {
   // The API runs in a realm of its own, and so does what it calls; jobs run here.
   const forApi = processorOf(await (globalThis.platHost?.() ?? here));
   const processor = processorOf(here);
-  const world = await startPortfolio(database, { payments: forApi });
+  const world = await startPortfolio(database, { ...options, payments: forApi });
   sandbox.deliverTo({ url: new URL("/webhooks/payments", world.url).href, secret: webhookSecret });
   const outbox = await createOutbox();
   const work = async () => {

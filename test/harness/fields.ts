@@ -1,0 +1,59 @@
+/** What somebody sees of a record, field by field, as the served schema has them. */
+import {
+  getNamedType,
+  getNullableType,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  isLeafType,
+  isListType,
+  isObjectType,
+  isRequiredArgument,
+} from "graphql";
+import type { Person } from "./api.ts";
+
+/** All fields of a record, those that are records or lists by what there is of them; null where it is not seen. */
+export async function everyField(
+  schema: GraphQLSchema,
+  person: Person,
+  finder: string,
+  typeName: string,
+  id: string,
+): Promise<Record<string, unknown> | null> {
+  const type = schema.getType(typeName) as GraphQLObjectType;
+  const selections = Object.values(type.getFields())
+    .filter((field) => !field.args.some(isRequiredArgument))
+    .map(selection);
+  const result: Record<string, unknown> = {};
+  for (let from = 0; from < selections.length; from += 60) {
+    const query = `query ($id: ID!) { ${finder}(id: $id) { ${selections.slice(from, from + 60).join(" ")} } }`;
+    const record = (await person.get(query, { id }))[finder];
+    if (record === null) return null;
+    Object.assign(result, record);
+  }
+  return result;
+}
+
+function selection(field: GraphQLField<unknown, unknown>): string {
+  const type = getNamedType(field.type);
+  if (isLeafType(type)) return field.name;
+  // Values rather than records: all of them.
+  if (isObjectType(type) && !type.getFields().id && !isListType(getNullableType(field.type)))
+    return `${field.name} { ${Object.values(type.getFields()).map(selection).join(" ")} }`;
+  return `${field.name} { kind: __typename }`;
+}
+
+/** What somebody sees of a value, in the words of the tables. */
+export function shown(value: unknown, ownersValue: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value) && (typeof value[0] === "object" || value.length === 0)) {
+    return value.length === 0 ? "none" : value[0].kind === "Event" ? "some" : String(value.length);
+  }
+  return JSON.stringify(value, unsigned) === JSON.stringify(ownersValue, unsigned) ? "yes" : "less";
+}
+
+/** Addresses of files are signed for who asks. */
+export const unsigned = (_key: string, value: unknown): unknown =>
+  typeof value === "string" && value.startsWith("https://plat.example/")
+    ? value.replace(/\/files\/.*/, "")
+    : value;
