@@ -10,7 +10,6 @@ import { ConnectionFailed, type AppFacts, type Connected, type Connection, type 
 import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
 import { createOauthClient, type OauthClientOptions } from "./oauth.ts";
-import { checkAgainst } from "./schema.ts";
 
 export interface IntegrationsOptions {
   seal: Seal;
@@ -61,6 +60,9 @@ export interface Integrations {
 
 /** At most so many at a time, so that one run of the job ends. */
 const batch = 50;
+
+/** The schema of credentials where an application takes none. */
+const nothing = { type: "object", additionalProperties: false };
 
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -158,14 +160,10 @@ export function createIntegrations({
   const integrations: Integrations = {
     sealCredentials,
     async check(app, { config, credentials }) {
+      // PERF: the library is large, and not every service connects something.
+      const { checkAgainst } = await import("./schema.ts");
       if (config) checkAgainst(app.configSchema, config, "config");
-      if (credentials) {
-        checkAgainst(
-          app.credentialsSchema ?? { type: "object", additionalProperties: false },
-          credentials,
-          "credentials",
-        );
-      }
+      if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
       if (config) await adapters[app.key]?.check?.(config, tools(undefined));
     },
     async connect(facts, { change = {}, byService = false }) {

@@ -284,6 +284,19 @@ test("what cannot be is refused, with the place of the fault, and leaves nothing
       "BAD_USER_INPUT",
       "config.mapping.mail",
     ],
+    [
+      owen,
+      create(sync({ config: { ...config, mapping: { [`a/b~${"c".repeat(200)}`]: 7 } } })),
+      "BAD_USER_INPUT",
+      `config.mapping.a/b~${"c".repeat(96)}`,
+    ],
+    [owen, create(sync({ config: { ...config, events: ["*", 5] } })), "BAD_USER_INPUT", "config.events[1]"],
+    [
+      max,
+      createOwn({ appKey: "calendar_feed", config: { constructor: 1 } }),
+      "BAD_USER_INPUT",
+      "config.constructor",
+    ],
     [owen, create(sync({ name: "x".repeat(301) })), "BAD_USER_INPUT", "name"],
   ];
   for (const [person, asked, code, field] of refusals)
