@@ -248,20 +248,6 @@ export function createIntegrations({
       }
     },
     async keep() {
-      const { rows: former } = await query(
-        "select * from app_private.integrations_sealed_otherwise($1, $2)",
-        [seal.kid, batch],
-      );
-      for (const { id, sealed } of former as { id: string; sealed: string }[]) {
-        let text: string;
-        try {
-          text = seal.open(sealed);
-        } catch {
-          // Its key is gone: the next use says so.
-          continue;
-        }
-        await query("select app_private.note_resealed($1, $2, $3)", [id, sealed, seal.seal(text)]);
-      }
       const { rows: due } = await query("select * from app_private.due_integrations($1)", [batch]);
       for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
         await integrations.retry(scope, id);
