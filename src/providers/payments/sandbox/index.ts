@@ -15,7 +15,7 @@ import { invalid } from "./errors.ts";
 import { authenticationPage, donePage } from "./page.ts";
 import * as payments from "./payments.ts";
 import { requests, type Handler } from "./requests.ts";
-import { inTransaction } from "./store.ts";
+import { withStore } from "./store.ts";
 
 export interface SandboxOptions {
   /** The owner's connection to the database that it keeps its state in. */
@@ -143,7 +143,7 @@ export async function startSandbox({
   app.post("/sandbox/authenticate/:secret", async (request, response) => {
     const agreed = (request.body as { decision?: string }).decision === "complete";
     try {
-      const back = await inTransaction(pool, (store) =>
+      const back = await withStore(pool, (store) =>
         payments.authenticated(store, String(request.params["secret"]), agreed),
       );
       void deliveries.kick();

@@ -1,6 +1,7 @@
 /** What the sandbox remembers, in the service's database: one transaction for each request. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import { inTransaction } from "../../../database/transaction.ts";
 import { invalid, missing } from "./errors.ts";
 
 /** An object as the API shows it. */
@@ -139,20 +140,8 @@ export class Store {
   }
 }
 
-export async function inTransaction<T>(
+/** Does the work on the objects in a transaction. */
+export const withStore = <T>(
   pool: Pool,
   work: (store: Store, client: PoolClient) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect();
-  try {
-    await client.query("begin");
-    const result = await work(new Store(client), client);
-    await client.query("commit");
-    return result;
-  } catch (error) {
-    await client.query("rollback").catch(() => {});
-    throw error;
-  } finally {
-    client.release();
-  }
-}
+): Promise<T> => inTransaction(pool, (client) => work(new Store(client), client));
