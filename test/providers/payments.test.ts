@@ -430,7 +430,9 @@ describe("events", () => {
       [Math.floor(Date.now() / 1000) - 100],
     );
     const listed = await processor.eventsSince(Date.now() / 1000 - 1000);
-    expect(listed.map(({ id }) => id)).toEqual(Array.from({ length: 252 }, (_, n) => `evt_${(n + 1) * 2}`));
+    expect(listed.map(({ id }) => id)).toEqual(
+      Array.from({ length: 252 }, (_, index) => `evt_${(index + 1) * 2}`),
+    );
     const ids = async (query: string) => {
       const { body } = await api("GET", `/v1/events?${query}`);
       return [body.data.map(({ id }: { id: string }) => id), body.has_more];
