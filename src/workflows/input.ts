@@ -1,7 +1,13 @@
 /** What the config of a step comes to for one execution: conditions are evaluated, variables looked up, texts written. */
 import { holds } from "./conditions.ts";
-import type { Step } from "./runner.ts";
 import { renderTemplate, renderTemplates } from "./templates.ts";
+
+/** A step of a workflow, as its definition says. */
+export interface Step {
+  id: string;
+  type: string;
+  config: Record<string, unknown>;
+}
 
 /** @throws Error with a sentence for whoever reads the execution. */
 export function inputOf({ type, config }: Step, data: Record<string, unknown>): Record<string, unknown> {

@@ -15,7 +15,7 @@ import { createDraftProvider, type DraftProvider } from "../providers/drafts/ind
 import type { Seal } from "../seal.ts";
 import { callWebhook, type Call } from "./call.ts";
 import { holds } from "./conditions.ts";
-import { inputOf } from "./input.ts";
+import { inputOf, type Step } from "./input.ts";
 
 export interface WorkflowsOptions {
   /** The owner's. */
@@ -53,12 +53,6 @@ interface DueStep {
   steps_revision: number;
   sequence: number;
   way: keyof typeof batch;
-}
-
-export interface Step {
-  id: string;
-  type: string;
-  config: Record<string, unknown>;
 }
 
 interface Run {
