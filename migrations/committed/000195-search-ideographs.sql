@@ -1,5 +1,5 @@
---! Previous: sha1:8ef79cee1c1458f8ef4f75ca4147cb34e4787d05
---! Hash: sha1:675a5b1d0f6a62267607f2f7db2cf99dab62eb7a
+--! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
+--! Hash: sha1:d89a4348c27ef8bf6264072138dadf6a699587f2
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
