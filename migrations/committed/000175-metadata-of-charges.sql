@@ -1,5 +1,5 @@
---! Previous: sha1:a8b9d7ba41d4974f443f39d3c64153a72bfa2e77
---! Hash: sha1:3fa61ccafab05cf65b7556872c71d0fe5f32c17d
+--! Previous: sha1:b97e9a6ba042a737f29dc00df77ba58aeb71f6c6
+--! Hash: sha1:e3ba1a69c11583edd4e1f83c2fd868f935ae37dd
 --! Message: metadata-of-charges
 
 -- What the organization's own programs note about a charge, such as its number in the books: the one thing about a charge that is

@@ -1,5 +1,5 @@
---! Previous: sha1:3fa61ccafab05cf65b7556872c71d0fe5f32c17d
---! Hash: sha1:244c6ec63d216029ca6937809f0e7f8c3b487b95
+--! Previous: sha1:e3ba1a69c11583edd4e1f83c2fd868f935ae37dd
+--! Hash: sha1:26006d2ba0c60ea7f9b3d4e1f0a095c41366b8fb
 --! Message: whose-consent
 
 -- The address where consent is given can be passed on, and whoever opens it gives consent for their own account. So the way back says

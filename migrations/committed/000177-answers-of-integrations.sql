@@ -1,5 +1,5 @@
---! Previous: sha1:244c6ec63d216029ca6937809f0e7f8c3b487b95
---! Hash: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
+--! Previous: sha1:26006d2ba0c60ea7f9b3d4e1f0a095c41366b8fb
+--! Hash: sha1:b36a5563dde227ba4d7cf28ec47c10201bbec5eb
 --! Message: answers-of-integrations
 
 -- What is shown once, such as a secret, travels in the answer of an operation and nowhere else: said in one place for all of them.

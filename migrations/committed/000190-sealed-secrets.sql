@@ -1,5 +1,5 @@
---! Previous: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
---! Hash: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
+--! Previous: sha1:b36a5563dde227ba4d7cf28ec47c10201bbec5eb
+--! Hash: sha1:81f56644f7e7227847a8612659a940172278c1e9
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

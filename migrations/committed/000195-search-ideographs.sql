@@ -1,5 +1,5 @@
---! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
---! Hash: sha1:d89a4348c27ef8bf6264072138dadf6a699587f2
+--! Previous: sha1:81f56644f7e7227847a8612659a940172278c1e9
+--! Hash: sha1:0424abac6362957cb8edd3b85cf94f92192caa49
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
