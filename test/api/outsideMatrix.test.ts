@@ -328,167 +328,6 @@ describe("what is seen", () => {
   });
 });
 
-describe("what is done", () => {
-  let ofArea: string[];
-  let inputs: Record<string, (person: Person) => Promise<unknown> | unknown>;
-  let serial = 0;
-  const name = () => `Name ${++serial}`;
-
-  beforeAll(async () => {
-    const { harbour, project, deposit, reservation, owen, ada, max, bea, leads, leadOfBuyer } = world;
-    const { rows } = await world.owner.query<{ schema: string; name: string }>(
-      "select schemaname as schema, tablename as name from pg_tables where schemaname like 'app\\_%'",
-    );
-    ofArea = [
-      // What the sandbox tells by itself comes at any moment.
-      ...rows
-        .filter(({ name }) => tables.test(name) && !/^(sandbox_|processor_events)/.test(name))
-        .map((table) => `${table.schema}.${table.name}`),
-      "app_public.events",
-      "app_public.deposits",
-    ];
-    const create = createIn(owen);
-    const custom = { organizationId: harbour.id, name: "New", subject: "LEADS" };
-    const another = async () =>
-      (
-        await world.owner.query(
-          `insert into app_public.organization_payments_representatives (organization_id, kind, first_name, last_name, email)
-           values ($1, 'DIRECTOR', 'Dora', 'Director', 'dora' || random() || '@harbour.example') returning id`,
-          [harbour.id],
-        )
-      ).rows[0].id as string;
-    const exportOf = async (person: Person) =>
-      (await person.get(mutationOf("runCustomExport"), { input: { id: world.records.CustomExport!.id } }))
-        .runCustomExport.id;
-    const draft = async (leadId: string) =>
-      (await owen.get(mutationOf("suggestLeadEmail"), { input: { leadId } })).suggestLeadEmail.id;
-    const card = { cardId: world.records.ProcessorCard!.id };
-    const dollar = { amount: "1.00" };
-    inputs = {
-      createProcessorCard: () => ({ token: "tok_visa" }),
-      "updateProcessorCard of the buyer": () => ({ id: card.cardId, holderName: name() }),
-      "removeProcessorCard of the buyer": async () => ({
-        id: await create("createProcessorCard", { token: "tok_visa" }, bea),
-      }),
-      "removeProcessorCard, a guess": () => ({ id: "00000000-0000-7000-8000-000000000000" }),
-      "createPaymentIntent for the deposit": () => ({ depositId: deposit, ...dollar }),
-      "createPaymentIntent for the reservation": () => ({ reservationId: reservation, ...dollar }),
-      "createPaymentIntent for the organization": () => ({
-        organizationId: harbour.id,
-        currency: "CAD",
-        ...dollar,
-      }),
-      "createPaymentIntent with the buyer's card": () => ({ depositId: deposit, ...card, ...dollar }),
-      "createProcessorCharge with the buyer's card": () => ({ depositId: deposit, ...card, ...dollar }),
-      "refundProcessorCharge of the buyer": () => ({
-        chargeId: world.records.ProcessorCharge!.id,
-        ...dollar,
-      }),
-      "refundProcessorCharge of the former": () => ({
-        chargeId: world.records["ProcessorCharge:former"]!.id,
-        ...dollar,
-      }),
-      "updateProcessorCharge of the buyer": () => ({
-        id: world.records.ProcessorCharge!.id,
-        metadata: { n: ++serial },
-      }),
-      createOrganizationPaymentsRepresentative: () => ({
-        organizationId: harbour.id,
-        ...representative,
-        kind: "DIRECTOR",
-        email: `director${++serial}@harbour.example`,
-      }),
-      updateOrganizationPaymentsRepresentative: async () => ({ id: await another(), title: name() }),
-      removeOrganizationPaymentsRepresentative: async () => ({ id: await another() }),
-      createOrganizationIntegration: () => world.sync(),
-      updateOrganizationIntegration: () => ({ id: world.records.OrganizationIntegration!.id, name: name() }),
-      refreshOrganizationIntegration: () => ({ id: world.records.OrganizationIntegration!.id }),
-      disableOrganizationIntegration: async () => ({
-        id: await create("createOrganizationIntegration", world.sync()),
-      }),
-      deleteOrganizationIntegration: async () => ({
-        id: await create("createOrganizationIntegration", world.sync()),
-      }),
-      createUserIntegration: () => ({ appKey: "calendar_feed" }),
-      "updateUserIntegration of the member": () => ({ id: world.records.UserIntegration!.id, name: name() }),
-      "refreshUserIntegration of the member": () => ({ id: world.records.UserIntegration!.id }),
-      "disableUserIntegration of the member": async () => ({
-        id: await create("createUserIntegration", { appKey: "calendar_feed" }, max),
-      }),
-      "deleteUserIntegration of the member": async () => ({
-        id: await create("createUserIntegration", { appKey: "calendar_feed" }, max),
-      }),
-      createCustomReport: () => custom,
-      "updateCustomReport of the organization": () => ({
-        id: world.records["CustomReport:organization"]!.id,
-        name: name(),
-      }),
-      "deleteCustomReport of the organization": async () => ({
-        id: await create("createCustomReport", { ...custom, visibility: "ORGANIZATION" }),
-      }),
-      "updateCustomReport, private": () => ({ id: world.records["CustomReport:private"]!.id, name: name() }),
-      "deleteCustomReport, private": async () => ({ id: await create("createCustomReport", custom) }),
-      createCustomExport: () => ({ ...custom, format: "CSV" }),
-      updateCustomExport: () => ({ id: world.records.CustomExport!.id, name: name() }),
-      deleteCustomExport: async () => ({
-        id: await create("createCustomExport", { ...custom, format: "CSV" }),
-      }),
-      runCustomExport: () => ({ id: world.records.CustomExport!.id }),
-      exportFloorPlans: () => ({ projectId: project.id }),
-      exportPlans: () => ({ projectId: project.id }),
-      "cancelExport of the member": async () => ({ id: await exportOf(max) }),
-      "cancelExport of the admin": async () => ({ id: await exportOf(ada) }),
-      "acceptGeneration, the seller's": async () => ({ id: await draft(leads.sams.id) }),
-      "acceptGeneration, another's, private": async () => ({ id: await draft(leads.mias.id) }),
-      "acceptGeneration, the buyer's": async () => ({ id: await draft(leadOfBuyer) }),
-      "discardGeneration, the seller's": async () => ({ id: await draft(leads.sams.id) }),
-      "discardGeneration, another's, private": async () => ({ id: await draft(leads.mias.id) }),
-    };
-    for (const [whose, leadId] of Object.entries({
-      unassigned: leads.open.id,
-      "the seller's": leads.sams.id,
-      "the member's, private": leads.maxs.id,
-      "another's, private": leads.mias.id,
-      "the buyer's": leadOfBuyer,
-    }))
-      inputs[`suggestLeadEmail, ${whose}`] = () => ({ leadId });
-  });
-
-  /** What was asked of the processor that changes something there, and of the address of the integration. */
-  const asked = () =>
-    [...world.calls].reduce(
-      (sum, [method, count]) => (/^(read|events)/.test(method) ? sum : sum + count),
-      world.receiver.messages.length,
-    );
-  /** Forgets how much was tried, made and left waiting: limits have tests of their own. */
-  const tidy = () => {
-    const kept = Object.values(world.records).map(({ id }) => `'${id}'`);
-    return world.owner.query(`begin; set local plat.service = 'on'; delete from app_private.rate_limits;
-      update app_public.exports set status = 'CANCELLED' where status in ('PENDING', 'PROCESSING');
-      delete from app_public.organization_integrations where id not in (${kept}); delete from app_public.user_integrations where id not in (${kept}); commit`);
-  };
-
-  test.each(operations)("$operation", async ({ operation, expected }) => {
-    const document = mutationOf(/^\w+/.exec(operation)![0], "{ __typename }");
-    const found: Record<string, string> = {};
-    for (const [who, person] of Object.entries(world.people)) {
-      await tidy();
-      const input = await inputs[operation]!(person);
-      const before = [asked(), await digest(world, ofArea)];
-      const answer = await person.ask(document, { input });
-      found[who] = outcome(answer, short);
-      const [error] = answer.errors ?? [];
-      if (!error) continue;
-      expect([who, asked(), await digest(world, ofArea)]).toEqual([who, ...before]);
-      // A refusal says which permission would do, and nothing of how it is kept; nothing lets a program write that only reads.
-      if (error.extensions.code === "FORBIDDEN" && who !== "reader")
-        expect([who, error.extensions.permission]).toEqual([who, expect.stringMatching(/^[a-z]+\.[a-z]+$/)]);
-      expect(error.message).not.toMatch(/policy|app_(public|hidden|private)|permission denied/);
-    }
-    expect(found).toEqual(expected);
-  });
-});
-
 describe("figures", () => {
   const leaves = (type: GraphQLObjectType) =>
     Object.values(type.getFields())
@@ -669,6 +508,171 @@ test("the address of a file holds as it is, for nobody's other file", async () =
   const changed = new URL(mine.href.replace(/.$/, (last) => (last === "A" ? "B" : "A")));
   for (const address of [bare, crossed, changed])
     expect([address.href, await statusOf(address)]).toEqual([address.href, 403]);
+});
+
+describe("what is done", () => {
+  let ofArea: string[];
+  let inputs: Record<string, (person: Person) => Promise<unknown> | unknown>;
+  let serial = 0;
+  const name = () => `Name ${++serial}`;
+
+  beforeAll(async () => {
+    const { harbour, project, deposit, reservation, owen, ada, max, bea, leads, leadOfBuyer } = world;
+    const { rows } = await world.owner.query<{ schema: string; name: string }>(
+      "select schemaname as schema, tablename as name from pg_tables where schemaname like 'app\\_%'",
+    );
+    ofArea = [
+      // What the sandbox tells by itself comes at any moment.
+      ...rows
+        .filter((table) => tables.test(table.name) && !/^(sandbox_|processor_events)/.test(table.name))
+        .map((table) => `${table.schema}.${table.name}`),
+      "app_public.events",
+      "app_public.deposits",
+    ];
+    const create = createIn(owen);
+    const custom = { organizationId: harbour.id, name: "New", subject: "LEADS" };
+    const another = async () =>
+      (
+        await world.owner.query(
+          `insert into app_public.organization_payments_representatives (organization_id, kind, first_name, last_name, email)
+           values ($1, 'DIRECTOR', 'Dora', 'Director', 'dora' || random() || '@harbour.example') returning id`,
+          [harbour.id],
+        )
+      ).rows[0].id as string;
+    const exportOf = async (person: Person) =>
+      (await person.get(mutationOf("runCustomExport"), { input: { id: world.records.CustomExport!.id } }))
+        .runCustomExport.id;
+    const draft = async (leadId: string) =>
+      (await owen.get(mutationOf("suggestLeadEmail"), { input: { leadId } })).suggestLeadEmail.id;
+    const card = { cardId: world.records.ProcessorCard!.id };
+    const dollar = { amount: "1.00" };
+    inputs = {
+      createProcessorCard: () => ({ token: "tok_visa" }),
+      "updateProcessorCard of the buyer": () => ({ id: card.cardId, holderName: name() }),
+      "removeProcessorCard of the buyer": async () => ({
+        id: await create("createProcessorCard", { token: "tok_visa" }, bea),
+      }),
+      "removeProcessorCard, a guess": () => ({ id: "00000000-0000-7000-8000-000000000000" }),
+      "createPaymentIntent for the deposit": () => ({ depositId: deposit, ...dollar }),
+      "createPaymentIntent for the reservation": () => ({ reservationId: reservation, ...dollar }),
+      "createPaymentIntent for the organization": () => ({
+        organizationId: harbour.id,
+        currency: "CAD",
+        ...dollar,
+      }),
+      "createPaymentIntent with the buyer's card": () => ({ depositId: deposit, ...card, ...dollar }),
+      "createProcessorCharge with the buyer's card": () => ({ depositId: deposit, ...card, ...dollar }),
+      "refundProcessorCharge of the buyer": () => ({
+        chargeId: world.records.ProcessorCharge!.id,
+        ...dollar,
+      }),
+      "refundProcessorCharge of the former": () => ({
+        chargeId: world.records["ProcessorCharge:former"]!.id,
+        ...dollar,
+      }),
+      "updateProcessorCharge of the buyer": () => ({
+        id: world.records.ProcessorCharge!.id,
+        metadata: { n: ++serial },
+      }),
+      createOrganizationPaymentsRepresentative: () => ({
+        organizationId: harbour.id,
+        ...representative,
+        kind: "DIRECTOR",
+        email: `director${++serial}@harbour.example`,
+      }),
+      updateOrganizationPaymentsRepresentative: async () => ({ id: await another(), title: name() }),
+      removeOrganizationPaymentsRepresentative: async () => ({ id: await another() }),
+      createOrganizationIntegration: () => world.sync(),
+      updateOrganizationIntegration: () => ({ id: world.records.OrganizationIntegration!.id, name: name() }),
+      refreshOrganizationIntegration: () => ({ id: world.records.OrganizationIntegration!.id }),
+      disableOrganizationIntegration: async () => ({
+        id: await create("createOrganizationIntegration", world.sync()),
+      }),
+      deleteOrganizationIntegration: async () => ({
+        id: await create("createOrganizationIntegration", world.sync()),
+      }),
+      createUserIntegration: () => ({ appKey: "calendar_feed" }),
+      "updateUserIntegration of the member": () => ({ id: world.records.UserIntegration!.id, name: name() }),
+      "refreshUserIntegration of the member": () => ({ id: world.records.UserIntegration!.id }),
+      "disableUserIntegration of the member": async () => ({
+        id: await create("createUserIntegration", { appKey: "calendar_feed" }, max),
+      }),
+      "deleteUserIntegration of the member": async () => ({
+        id: await create("createUserIntegration", { appKey: "calendar_feed" }, max),
+      }),
+      createCustomReport: () => custom,
+      "updateCustomReport of the organization": () => ({
+        id: world.records["CustomReport:organization"]!.id,
+        name: name(),
+      }),
+      "deleteCustomReport of the organization": async () => ({
+        id: await create("createCustomReport", { ...custom, visibility: "ORGANIZATION" }),
+      }),
+      "updateCustomReport, private": () => ({ id: world.records["CustomReport:private"]!.id, name: name() }),
+      "deleteCustomReport, private": async () => ({ id: await create("createCustomReport", custom) }),
+      createCustomExport: () => ({ ...custom, format: "CSV" }),
+      updateCustomExport: () => ({ id: world.records.CustomExport!.id, name: name() }),
+      deleteCustomExport: async () => ({
+        id: await create("createCustomExport", { ...custom, format: "CSV" }),
+      }),
+      runCustomExport: () => ({ id: world.records.CustomExport!.id }),
+      exportFloorPlans: () => ({ projectId: project.id }),
+      exportPlans: () => ({ projectId: project.id }),
+      "cancelExport of the member": async () => ({ id: await exportOf(max) }),
+      "cancelExport of the admin": async () => ({ id: await exportOf(ada) }),
+      "acceptGeneration, the seller's": async () => ({ id: await draft(leads.sams.id) }),
+      "acceptGeneration, another's, private": async () => ({ id: await draft(leads.mias.id) }),
+      "acceptGeneration, the buyer's": async () => ({ id: await draft(leadOfBuyer) }),
+      "discardGeneration, the seller's": async () => ({ id: await draft(leads.sams.id) }),
+      "discardGeneration, another's, private": async () => ({ id: await draft(leads.mias.id) }),
+    };
+    for (const [whose, leadId] of Object.entries({
+      unassigned: leads.open.id,
+      "the seller's": leads.sams.id,
+      "the member's, private": leads.maxs.id,
+      "another's, private": leads.mias.id,
+      "the buyer's": leadOfBuyer,
+    }))
+      inputs[`suggestLeadEmail, ${whose}`] = () => ({ leadId });
+  });
+
+  /** What was asked of the processor that changes something there, and of the address of the integration. */
+  const asked = () =>
+    [...world.calls].reduce(
+      (sum, [method, count]) => (/^(read|events)/.test(method) ? sum : sum + count),
+      world.receiver.messages.length,
+    );
+  /** Forgets how much was tried, made and left waiting: limits have tests of their own. */
+  const tidy = () => {
+    const made = Object.values(world.records).map(({ id }) => `'${id}'`);
+    const others = `deleted_at is null and id not in (${made.join(", ")})`;
+    return world.owner.query(`begin; set local plat.service = 'on'; delete from app_private.rate_limits;
+      update app_public.exports set status = 'CANCELLED' where status in ('PENDING', 'PROCESSING');
+      delete from app_public.organization_integrations where ${others};
+      delete from app_public.user_integrations where ${others}; commit`);
+  };
+
+  test.each(operations)("$operation", async ({ operation, expected }) => {
+    const document = mutationOf(/^\w+/.exec(operation)![0], "{ __typename }");
+    const found: Record<string, string> = {};
+    for (const [who, person] of Object.entries(world.people)) {
+      await tidy();
+      const input = await inputs[operation]!(person);
+      const before = [asked(), await digest(world, ofArea)];
+      const answer = await person.ask(document, { input });
+      found[who] = outcome(answer, short);
+      const [error] = answer.errors ?? [];
+      if (!error) continue;
+      expect([who, asked(), await digest(world, ofArea)]).toEqual([who, ...before]);
+      // A refusal says which permission would do, and nothing of how it is kept; nothing lets a program write that only reads.
+      const { code, permission } = error.extensions;
+      expect(code === "FORBIDDEN" && who !== "reader" ? permission : "none.needed").toMatch(
+        /^[a-z]+\.[a-z]+$/,
+      );
+      expect(error.message).not.toMatch(/policy|app_(public|hidden|private)|permission denied/);
+    }
+    expect(found).toEqual(expected);
+  });
 });
 
 test("no operation, no query and no member of the area is left out", () => {
