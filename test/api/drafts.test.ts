@@ -1,12 +1,8 @@
 /**
- * Drafts of mails to leads: who may have one, what it may state, what the provider is told, and what becomes of a provider that
- * fails, lies or obeys somebody else. The table is the specification of who may do what:
- *
- *   yes     the operation goes through, or the draft is seen
- *   null    null without an error
- *   a code  refused with it: UNAUTH is UNAUTHENTICATED
+ * Drafts of mails to leads: what one may state, what the provider is told, and what becomes of a provider that fails, lies or obeys
+ * somebody else. Who may do what: outsideMatrix.test.ts.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { draftLeadEmail } from "../../src/drafts/draftLeadEmail.ts";
 import {
@@ -16,31 +12,11 @@ import {
   type DraftRequest,
 } from "../../src/providers/drafts/index.ts";
 import type { Person } from "../harness/api.ts";
-import { createBuyer, invite } from "../harness/deals.ts";
-import { look, mutation, type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
-import { cast, createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
+import { createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { refusal } from "../harness/people.ts";
 import { createIn } from "../harness/records.ts";
 import { programOf } from "../harness/world.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
-
-const matrix = `
-                                 | owner | admin | member    | seller    | builder   | buyer     | outsider  | anonymous
-suggest, unassigned              | yes   | yes   | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-suggest, the seller's            | yes   | yes   | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-suggest, the member's, private   | yes   | yes   | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-suggest, another's, private      | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-suggest, the buyer's             | yes   | yes   | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-read, unassigned                 | yes   | yes   | yes       | null      | null      | null      | null      | null
-read, the seller's               | yes   | yes   | yes       | yes       | null      | null      | null      | null
-read, another's, private         | yes   | yes   | null      | null      | null      | null      | null      | null
-read, the buyer's                | yes   | yes   | yes       | null      | null      | null      | null      | null
-accept, the seller's             | yes   | yes   | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-accept, another's, private       | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-accept, the buyer's              | yes   | yes   | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-discard, the seller's            | yes   | yes   | yes       | yes       | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-discard, another's, private      | yes   | yes   | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | NOT_FOUND | UNAUTH
-`;
 
 const fields = `id kind status subject body language tone purpose facts { statement subjectType subjectId field } warnings model error version
   lead { id } requestedBy { id } allowedTransitions { to }`;
@@ -49,9 +25,6 @@ const acceptance = `mutation ($input: AcceptGenerationInput!) { acceptGeneration
 const disposal = `mutation ($input: DiscardGenerationInput!) { discardGeneration(input: $input) { ${fields} } }`;
 
 let world: Portfolio;
-let bea: Person;
-/** Leads by their names in the table. */
-let leads: Record<string, string>;
 let homes: { bought: string; reserved: string };
 /** What the provider was told, and what it does. */
 const asked: DraftRequest[] = [];
@@ -131,16 +104,6 @@ beforeAll(async () => {
     `mutation ($id: ID!) { updateProject(input: { id: $id, websiteUrl: "https://harbour.example/view" }) { id } updateSalesOffice(input: { projectId: $id, phone: "416 555 0100", email: "office@example.com", address: { thoroughfare: "12 King St W", locality: "Toronto", country: "CA" } }) { id } }`,
     { id: project.id },
   );
-  bea = await world.signUp("Bea Buyer");
-  const { id: leadOfBuyer } = await createLead(owen, { projectId: project.id, name: "Bea as a lead" });
-  await invite(world, await createBuyer(owen, project, { leadId: leadOfBuyer }), bea);
-  leads = {
-    unassigned: world.leads.open.id,
-    "the seller's": world.leads.sams.id,
-    "the member's, private": world.leads.maxs.id,
-    "another's, private": world.leads.mias.id,
-    "the buyer's": leadOfBuyer,
-  };
 });
 afterAll(() => world.stop());
 beforeEach(async () => {
@@ -204,7 +167,7 @@ test("a draft states facts of the lead's own records and says which", async () =
     ["generation.created", "USER"],
     ["generation.completed", "AI"],
   ]);
-  expect(events.map(({ text }) => text).join()).not.toMatch(/425|Larsen/);
+  expect(events.map(({ text }) => text).join()).not.toMatch(/425,?000|Larsen/);
   const { rows: jobs } = await world.owner.query(
     "select from graphile_worker._private_jobs where payload::text like $1",
     [`%${draft.id}%`],
@@ -642,30 +605,13 @@ test("a list of drafts costs as many statements as one", async () => {
   expect(after.count).toBe(before.count);
 });
 
-describe("who may do what", () => {
-  const { rows } = readMatrix(matrix);
-  test.each(rows)("$operation", async ({ operation, expected }) => {
-    const [verb, ...which] = operation.split(", ");
-    const leadId = leads[which.join(", ")]!;
-    const fresh = async () => ({ id: (await suggest({ leadId }, world.owen)).id });
-    const tries: Record<string, () => Operation | Promise<Operation>> = {
-      suggest: () => mutation("suggestLeadEmail", { leadId }),
-      read: async () => look("serviceIntelligenceGeneration", (await fresh()).id),
-      accept: () => mutation("acceptGeneration", fresh),
-      discard: () => mutation("discardGeneration", fresh),
-    };
-    const people = cast(world, { buyer: bea });
-    expect(await outcomes(people, await tries[verb!]!(), { UNAUTHENTICATED: "UNAUTH" })).toEqual(expected);
-  });
-
-  test("a lead that is gone takes its drafts along", async () => {
-    const lead = await newLead({ name: "Gone", email: "gone@example.com" });
-    const { id } = await suggest({ leadId: lead });
-    await world.owen.get(`mutation ($id: ID!) { deleteLead(input: { id: $id }) { deleted } }`, { id: lead });
-    const { serviceIntelligenceGeneration } = await world.owen.get(
-      `query ($id: ID!) { serviceIntelligenceGeneration(id: $id) { id } }`,
-      { id },
-    );
-    expect(serviceIntelligenceGeneration).toBeNull();
-  });
+test("a lead that is gone takes its drafts along", async () => {
+  const lead = await newLead({ name: "Gone", email: "gone@example.com" });
+  const { id } = await suggest({ leadId: lead });
+  await world.owen.get(`mutation ($id: ID!) { deleteLead(input: { id: $id }) { deleted } }`, { id: lead });
+  const { serviceIntelligenceGeneration } = await world.owen.get(
+    `query ($id: ID!) { serviceIntelligenceGeneration(id: $id) { id } }`,
+    { id },
+  );
+  expect(serviceIntelligenceGeneration).toBeNull();
 });

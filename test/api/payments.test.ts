@@ -1,20 +1,10 @@
-/**
- * Cards, payments and refunds through the API, at a sandbox processor over real HTTP. The table at the end says who may do what:
- *
- *   yes            the operation goes through, or the value is shown
- *   3              that many records are listed
- *   null · none    null without an error · an empty list
- *   hidden         not even the record around it is seen
- *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED, NOTFND is NOT_FOUND
- */
+/** Cards, payments and refunds through the API, at a sandbox processor over real HTTP. Who may do what: outsideMatrix.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Stripe } from "stripe";
 import { hasCardNumber } from "../../src/payments/cardNumbers.ts";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
-import { type Operation, outcomes, readMatrix } from "../harness/matrix.ts";
 import { representative, startPayments, type Payments } from "../harness/payments.ts";
-import { cast } from "../harness/portfolio.ts";
 import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
 import { sendRaw } from "../harness/upload.ts";
@@ -40,9 +30,7 @@ const members: Record<string, string> = {
   updateOrganizationPaymentsRepresentative: "id status requirements dob version",
   removeOrganizationPaymentsRepresentative: "id",
 };
-const document = (field: string) => {
-  return mutationOf(field, `{ ${members[field]} }`);
-};
+const document = (field: string) => mutationOf(field, `{ ${members[field]} }`);
 const run = async (person: Person, field: string, input: Record<string, unknown>) =>
   (await person.get(document(field), { input }))[field];
 const refused = (person: Person, field: string, input: Record<string, unknown>) =>
@@ -1042,192 +1030,5 @@ describe("inbound webhooks", () => {
       url: new URL("/webhooks/payments", world.url).href,
       secret: world.webhookSecret,
     });
-  });
-});
-
-const matrix = `
-                                             | owner  | admin  | member | seller | builder | buyer  | other  | outsider | anonymous
-processorCharge                              | yes    | yes    | null   | null   | null    | yes    | null   | null     | null
-processorCharges of the deposit              | 1      | 1      | none   | none   | none    | 1      | none   | none     | none
-processorChargesConnection of the deposit    | 1      | 1      | none   | none   | none    | 1      | none   | none     | none
-project.charges                              | yes    | yes    | null   | null   | null    | null   | null   | hidden   | hidden
-deposit.charge                               | yes    | yes    | null   | hidden | hidden  | yes    | hidden | hidden   | hidden
-buyer.charges                                | yes    | yes    | none   | hidden | hidden  | yes    | hidden | hidden   | hidden
-charge.fee                                   | yes    | yes    | hidden | hidden | hidden  | null   | hidden | hidden   | hidden
-charge.refunds                               | 1      | 1      | hidden | hidden | hidden  | 1      | hidden | hidden   | hidden
-refund.note                                  | yes    | yes    | hidden | hidden | hidden  | null   | hidden | hidden   | hidden
-events of the charge                         | 3      | 3      | none   | none   | none    | none   | none   | none     | none
-paymentIntent of the buyer                   | null   | null   | null   | null   | null    | yes    | null   | null     | null
-processorCard of the buyer                   | null   | null   | null   | null   | null    | yes    | null   | null     | null
-organization.paymentsStatus                  | yes    | yes    | null   | null   | null    | null   | null   | null     | null
-organization.paymentsRepresentatives         | 1      | 1      | null   | null   | null    | null   | null   | null     | null
-organizationPaymentsRepresentative           | yes    | yes    | null   | null   | null    | null   | null   | null     | null
-createProcessorCard                          | yes    | yes    | yes    | yes    | yes     | yes    | yes    | yes      | UNAUTH
-createPaymentIntent for the deposit          | yes    | yes    | FORBID | NOTFND | NOTFND  | yes    | NOTFND | NOTFND   | UNAUTH
-createPaymentIntent with the buyer's card    | NOTFND | NOTFND | FORBID | NOTFND | NOTFND  | yes    | NOTFND | NOTFND   | UNAUTH
-createPaymentIntent for the organization     | yes    | yes    | yes    | yes    | yes     | yes    | yes    | yes      | UNAUTH
-createProcessorCharge with the buyer's card  | NOTFND | NOTFND | FORBID | NOTFND | NOTFND  | yes    | NOTFND | NOTFND   | UNAUTH
-refundProcessorCharge                        | yes    | yes    | NOTFND | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
-updateProcessorCharge                        | yes    | yes    | NOTFND | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
-charge.metadata                              | yes    | yes    | hidden | hidden | hidden  | null   | hidden | hidden   | hidden
-updateProcessorCard of the buyer             | NOTFND | NOTFND | NOTFND | NOTFND | NOTFND  | yes    | NOTFND | NOTFND   | UNAUTH
-removeProcessorCard, a guess                 | NOTFND | NOTFND | NOTFND | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
-createOrganizationPaymentsRepresentative     | yes    | yes    | FORBID | FORBID | FORBID  | FORBID | FORBID | FORBID   | UNAUTH
-updateOrganizationPaymentsRepresentative     | yes    | yes    | FORBID | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
-removeOrganizationPaymentsRepresentative     | yes    | yes    | FORBID | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
-`;
-
-describe("who may do what", () => {
-  const { rows } = readMatrix(matrix);
-  const short = { FORBIDDEN: "FORBID", UNAUTHENTICATED: "UNAUTH", NOT_FOUND: "NOTFND" };
-  let operations: Record<string, Operation>;
-
-  beforeAll(async () => {
-    const of = await deposit("500.00");
-    const { id: intent, charge } = await run(world.bea, "createPaymentIntent", {
-      depositId: of,
-      amount: "100.00",
-      cardId: card,
-    });
-    await run(world.owen, "refundProcessorCharge", {
-      chargeId: charge.id,
-      amount: "1",
-      note: "For the team.",
-    });
-    const guess = "00000000-0000-7000-8000-000000000000";
-    const [rita] = (
-      await world.owner.query(
-        "select id from app_public.organization_payments_representatives where email = $1",
-        [representative.email],
-      )
-    ).rows;
-    /** A representative of each try's own, whom nobody tells the processor of. */
-    const another = async () =>
-      (
-        await world.owner.query(
-          `insert into app_public.organization_payments_representatives (organization_id, kind, first_name, last_name, email)
-           values ($1, 'DIRECTOR', 'Dora', 'Director', 'dora' || random() || '@harbour.example') returning id`,
-          [world.harbour.id],
-        )
-      ).rows[0].id as string;
-    const query =
-      (text: string, pick: (data: any) => unknown = (data) => Object.values(data)[0]): Operation =>
-      async (person) => {
-        const answer = await person.ask(text);
-        return answer.errors ? answer : { ...answer, data: { picked: pick(answer.data) ?? null } };
-      };
-    const inside = (text: string, pick: (record: any) => unknown) =>
-      query(text, (data) => {
-        const record = Object.values(data)[0];
-        return record === null ? "hidden" : pick(record);
-      });
-    const mutation =
-      (field: string, input: () => unknown): Operation =>
-      async (person) =>
-        person.ask(document(field), { input: await input() });
-    let n = 0;
-    operations = {
-      processorCharge: query(`{ processorCharge(id: "${charge.id}") { id } }`),
-      "processorCharges of the deposit": query(`{ processorCharges(filter: { depositId: "${of}" }) { id } }`),
-      "processorChargesConnection of the deposit": query(
-        `{ processorChargesConnection(filter: { depositId: "${of}" }) { totalCount nodes { id } aggregates { distinctCount { id } } } }`,
-      ),
-      "project.charges": inside(
-        `{ project(id: "${world.project.id}") { charges { id } } }`,
-        (p) => p.charges && "some",
-      ),
-      "deposit.charge": inside(`{ deposit(id: "${of}") { charge { id } } }`, (d) => d.charge),
-      "buyer.charges": inside(`{ buyer(id: "${world.purchase}") { charges { id } } }`, (b) =>
-        b.charges?.length ? "some" : b.charges,
-      ),
-      "charge.fee": inside(`{ processorCharge(id: "${charge.id}") { fee } }`, (c) => c.fee),
-      "charge.refunds": inside(
-        `{ processorCharge(id: "${charge.id}") { refunds { id } } }`,
-        (c) => c.refunds,
-      ),
-      "refund.note": inside(
-        `{ processorCharge(id: "${charge.id}") { refunds { note } } }`,
-        (c) => c.refunds[0].note,
-      ),
-      "events of the charge": query(`{ events(filter: { subjectId: "${charge.id}" }, first: 3) { name } }`),
-      "paymentIntent of the buyer": query(`{ paymentIntent(id: "${intent}") { clientSecret } }`),
-      "processorCard of the buyer": query(`{ processorCard(id: "${card}") { last4 } }`),
-      "organization.paymentsStatus": inside(
-        `{ organization(id: "${world.harbour.id}") { paymentsStatus } }`,
-        (o) => o.paymentsStatus,
-      ),
-      "organization.paymentsRepresentatives": inside(
-        `{ organization(id: "${world.harbour.id}") { paymentsRepresentatives(first: 1) { id } } }`,
-        (o) => o.paymentsRepresentatives,
-      ),
-      organizationPaymentsRepresentative: query(
-        `{ organizationPaymentsRepresentative(id: "${rita.id}") { dob } }`,
-      ),
-      createProcessorCard: mutation("createProcessorCard", () => ({ token: "tok_visa" })),
-      "createPaymentIntent for the deposit": mutation("createPaymentIntent", () => ({
-        depositId: of,
-        amount: "1.00",
-      })),
-      "createPaymentIntent with the buyer's card": mutation("createPaymentIntent", () => ({
-        depositId: of,
-        amount: "1.00",
-        cardId: card,
-      })),
-      "createPaymentIntent for the organization": mutation("createPaymentIntent", () => ({
-        organizationId: world.harbour.id,
-        amount: "1.00",
-        currency: "CAD",
-      })),
-      "createProcessorCharge with the buyer's card": mutation("createProcessorCharge", () => ({
-        depositId: of,
-        amount: "1.00",
-        cardId: card,
-      })),
-      refundProcessorCharge: mutation("refundProcessorCharge", () => ({
-        chargeId: charge.id,
-        amount: "0.50",
-      })),
-      updateProcessorCharge: mutation("updateProcessorCharge", () => ({
-        id: charge.id,
-        metadata: { booking: "B-17" },
-      })),
-      "charge.metadata": inside(
-        `{ processorCharge(id: "${charge.id}") { metadata } }`,
-        (c) => c.metadata?.booking,
-      ),
-      "updateProcessorCard of the buyer": mutation("updateProcessorCard", () => ({
-        id: card,
-        makeDefault: true,
-      })),
-      "removeProcessorCard, a guess": mutation("removeProcessorCard", () => ({ id: guess })),
-      createOrganizationPaymentsRepresentative: mutation("createOrganizationPaymentsRepresentative", () => ({
-        organizationId: world.harbour.id,
-        ...representative,
-        kind: "DIRECTOR",
-        email: `director${(n += 1)}@harbour.example`,
-      })),
-      updateOrganizationPaymentsRepresentative: mutation(
-        "updateOrganizationPaymentsRepresentative",
-        async () => ({
-          id: await another(),
-          title: "Director",
-          dob: representative.dob,
-          address: representative.address,
-        }),
-      ),
-      removeOrganizationPaymentsRepresentative: mutation(
-        "removeOrganizationPaymentsRepresentative",
-        async () => ({ id: await another() }),
-      ),
-    };
-  });
-
-  test("every operation of the table is tried", () => {
-    expect(Object.keys(operations)).toEqual(rows.map(({ operation }) => operation));
-  });
-
-  test.each(rows)("$operation", async ({ operation, expected }) => {
-    const people = cast(world, { buyer: world.bea, other: world.ben });
-    expect(await outcomes(people, operations[operation]!, short)).toEqual(expected);
   });
 });

@@ -1,22 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
-import { signUpBuyer } from "../harness/deals.ts";
-import { ask, type Made, outcomes } from "../harness/matrix.ts";
-import { cast, createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { programOf } from "../harness/world.ts";
 
-// Reports over columns that are rows: who may make, find and read them, that each shows what its reader may see, and what is
-// refused, with the path of the fault.
+// Reports over columns that are rows: that each shows what its reader may see, and what is refused, with the path of the fault.
+// Who may do what: outsideMatrix.test.ts.
 
 let world: Portfolio;
-let people: Record<string, Person>;
 
 beforeAll(async () => {
   world = await startPortfolio();
   const { owen, project, owner } = world;
-  const { person: bea, purchase } = await signUpBuyer(world);
+  const purchase = await createBuyer(owen, project);
   await owner.query("update app_public.buyers set dob = '1990-05-31' where id = $1", [purchase]);
-  people = cast(world, { buyer: bea });
   for (const [title, status, price] of [
     ["One", "AVAILABLE", "400000.00"],
     ["Two", "AVAILABLE", "500000.50"],
@@ -65,76 +62,7 @@ const rowsOf = async (id: string, person = world.owen, page: Record<string, unkn
 const report = async (rest: Record<string, unknown>, person = world.owen) =>
   rowsOf((await create(rest)).id, person);
 
-/** What each of them gets: yes, null, or the code of the refusal. */
-const tried = (document: string, variables: Made) => outcomes(people, ask(document, variables));
-
-describe("who may do what", () => {
-  test("create, for owners and admins", async () => {
-    expect(await tried(creation, () => input())).toEqual({
-      owner: "yes",
-      admin: "yes",
-      member: "FORBIDDEN",
-      seller: "FORBIDDEN",
-      builder: "FORBIDDEN",
-      buyer: "FORBIDDEN",
-      outsider: "FORBIDDEN",
-      anonymous: "UNAUTHENTICATED",
-    });
-    expect((await world.max.refused(creation, input())).permission).toBe("report.manage");
-  });
-
-  test.each([
-    [
-      "update",
-      'mutation ($id: ID!) { updateCustomReport(input: { id: $id, name: "Who", groupBy: ["status"], columns: [] }) { id } }',
-    ],
-    ["delete", "mutation ($id: ID!) { deleteCustomReport(input: { id: $id }) { id deleted } }"],
-  ])("%s", async (_name, document) => {
-    expect(await tried(document, async () => ({ id: (await create()).id }))).toEqual({
-      owner: "yes",
-      admin: "yes",
-      member: "FORBIDDEN",
-      seller: "NOT_FOUND",
-      builder: "NOT_FOUND",
-      buyer: "NOT_FOUND",
-      outsider: "NOT_FOUND",
-      anonymous: "UNAUTHENTICATED",
-    });
-  });
-
-  test("find: everybody of the organization, or whoever made it only", async () => {
-    const everyone = {
-      owner: "yes",
-      admin: "yes",
-      member: "yes",
-      seller: "null",
-      builder: "null",
-      buyer: "null",
-      outsider: "null",
-      anonymous: "null",
-    };
-    const find = "query ($id: ID!) { customReport(id: $id) { id } }";
-    const shared = await create();
-    const ofProject = await create({ visibility: "PROJECT", projectId: world.project.id });
-    const own = await create({ visibility: null });
-    expect(await tried(find, () => ({ id: shared.id }))).toEqual(everyone);
-    expect(await tried(find, () => ({ id: ofProject.id }))).toEqual(everyone);
-    expect(await tried(find, () => ({ id: own.id }))).toEqual({
-      ...everyone,
-      admin: "null",
-      member: "null",
-    });
-    const list = "query ($id: ID!) { organization(id: $id) { customReports { id } } }";
-    expect((await world.max.get(list, world.harbour)).organization.customReports).toEqual(
-      expect.arrayContaining([{ id: shared.id }, { id: ofProject.id }]),
-    );
-    expect((await world.ada.get(list, world.harbour)).organization.customReports).not.toContainEqual({
-      id: own.id,
-    });
-    // Park is public, so its organization is seen by everybody, its reports are not.
-    expect((await world.olga.get(list, world.harbour)).organization.customReports).toBeNull();
-  });
-
+describe("for whom", () => {
   test("each reads what they may see: a member of private projects their own leads", async () => {
     const { id } = await create({ columns: ["name"] });
     const names = async (person: Person) => (await rowsOf(id, person)).rows.map(({ name }) => name).sort();
