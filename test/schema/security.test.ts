@@ -206,6 +206,8 @@ const callableByAnybody = {
     "withdraw_offer",
   ],
   reads: [
+    "appointments_notes",
+    "appointments_outcome_note",
     "binding_offers_filter_side",
     "binding_offers_loan_to_value",
     "binding_offers_purchase_price_balance",
