@@ -1,6 +1,6 @@
 /**
- * Groups of aggregates by hour, day, week, month, quarter and year, all in UTC and spelt as DateTime and Date are; the stock
- * ones know hour and day only, in the form of PostgreSQL.
+ * Groups of aggregates by time, and by its hour, day, week, month, quarter and year, all in UTC and spelt as DateTime and Date are;
+ * the stock ones know hour and day only, in the form of PostgreSQL.
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -42,6 +42,24 @@ export const GroupingPlugin: GraphileConfig.Plugin = {
             },
           ]);
           return build;
+        },
+      },
+      GraphQLEnumType_values: {
+        after: ["PgAggregatesAddGroupByAggregateEnumValuesForAttributesPlugin"],
+        callback(values, build, context) {
+          const { isPgAggregateGroupEnum, pgTypeResource: resource } = context.scope as any;
+          if (!isPgAggregateGroupEnum) return values;
+          for (const [attributeName, attribute] of Object.entries<any>(resource.codec.attributes ?? {})) {
+            const name = (build.inflection as any).aggregateGroupByAttributeEnum({ resource, attributeName });
+            if (!values[name] || baseCodec(attribute.codec) !== TYPES.timestamptz) continue;
+            const apply = (query: any) =>
+              query.groupBy({
+                fragment: sql`to_char(${query.alias}.${sql.identifier(attributeName)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+                codec: TYPES.text,
+              });
+            values[name] = { ...values[name], extensions: { grafast: { apply } } };
+          }
+          return values;
         },
       },
     },
