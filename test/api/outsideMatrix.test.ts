@@ -212,7 +212,7 @@ suggestLeadEmail, unassigned                    | –                   | –   
 acceptGeneration, the seller's                  | –                   | –                   | –                 | –               | –                   | yes                | yes               | NOTFND           | FORBID
 `);
 
-/** How many each connection has; its figures are of these. */
+/** How many each connection has, more than 50 being many; its figures are of these. */
 const feeds = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
 leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | none      | none   | 5      | 5      | none
@@ -222,7 +222,7 @@ offersConnection                         | none  | none  | none   | none   | non
 appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | none      | none   | none   | none   | none
 projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | none      | none   | 3      | 3      | none
 unitsConnection                          | 1     | 1     | 1      | 1      | 1       | none  | none  | none     | none      | none   | 1      | 1      | none
-eventsConnection                         | 114   | 111   | 76     | 2      | 2       | none  | none  | 17       | none      | none   | 62     | 114    | 3
+eventsConnection                         | many  | many  | many   | 2      | 2       | none  | none  | 17       | none      | none   | many   | many   | 3
 processorChargesConnection               | 3     | 3     | none   | none   | none    | 1     | 1     | none     | none      | 1      | none   | 3      | none
 `).rows;
 
@@ -408,7 +408,7 @@ describe("figures", () => {
         const { list } =
           await person.get(`{ list: ${operation}(first: 1000) { totalCount nodes { id ${values.join(" ")} }
           aggregates { ${members.map(([kind, known]) => `${kind} { ${known.join(" ")} }`).join(" ")} } } }`);
-        row.expected[who] = String(list.totalCount || "none");
+        row.expected[who] = list.totalCount > 50 ? "many" : String(list.totalCount || "none");
         const of = (member: string): unknown[] => list.nodes.map((node: any) => node[member]);
         if (list.totalCount !== list.nodes.length)
           wrong.push([operation, who, list.totalCount, list.nodes.length]);

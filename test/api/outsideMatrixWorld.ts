@@ -136,6 +136,7 @@ export async function startOutsideWorld(): Promise<OutsideWorld> {
     keep(`Export:${label}`, (await run(person, "runCustomExport", { id: custom })).id, person);
   await runJobs(world.database.ownerUrl, outbox.provider, createFileStore(world), world.processor);
   await outbox.remove();
+  await world.settle();
 
   // Drafts, to leads of everybody's.
   const { id: leadOfBuyer } = await createLead(owen, { projectId: project.id, name: "Bea as a lead" });
