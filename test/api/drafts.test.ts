@@ -237,7 +237,8 @@ test("the provider learns what a mail needs, and nothing else", async () => {
   await note("Assignee secret.", "ASSIGNEE");
   await note("Organization secret.", "ORGANIZATION");
   await suggest({ leadId: lead, instructions: "Mention the garden." });
-  const told = JSON.stringify(asked[0]);
+  // Ids have any digits.
+  const told = JSON.stringify(asked[0]).replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "");
   expect(told).not.toMatch(/secret|555|1980|maps\.example|office@|Sams Sally|Open Ollie/);
   expect(asked[0]).toMatchObject({
     instructions: "Mention the garden.",
