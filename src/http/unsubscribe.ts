@@ -1,13 +1,14 @@
 /**
- * /unsubscribe/<token>, the link of notification mails. Mail scanners follow links, so a GET only asks; the POST of the page's
- * button, or of a mail program by RFC 8058, switches that kind of mails off.
+ * /unsubscribe/<token>, the link of notifications and of marketing mails. Mail scanners follow links, so a GET only asks; the
+ * POST of the page's button, or of a mail program by RFC 8058, stops that kind of mails.
  */
 import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
-import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
+import { marketing, type Choice, type UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
+import { requestState } from "./requestState.ts";
 
 export interface UnsubscribeDeps {
   links: UnsubscribeLinks;
@@ -40,31 +41,61 @@ const page = (title: string, ...body: string[]): string =>
     "</body></html>",
   ].join("\n");
 
+const question = '<form method="post"><button>Stop these mails</button></form>';
+
 export function unsubscribePage({ links, pool }: UnsubscribeDeps): RequestHandler<{ token: string }> {
   return async (request, response) => {
     const choice = links.open(request.params.token);
     if (!choice) throw new CodedError("FORBIDDEN", "This link is incomplete; copy all of it from the mail.");
-    const values = [choice.memberId, choice.kind];
-    if (request.method === "POST") await pool.query("select app_private.unsubscribe($1, $2)", values);
-    const { rows } = await pool.query<Found>("select * from app_private.notification_choice($1, $2)", values);
-    const {
-      organization,
-      kind_name: kindName,
-      wanted,
-    } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
+    const stops = request.method === "POST";
+    const text =
+      choice.kind === marketing
+        ? await marketingPage(pool, choice, stops, requestState(request).id)
+        : await notificationPage(pool, choice, stops);
     response.setHeader("Content-Security-Policy", policy);
-    response.type("html");
-    // Who left gets no mails any more, which is what they came for.
-    if (organization === null)
-      return void response.send(page("You get no such mails", "<p>You are no member there any more.</p>"));
-    const what = `about ${kindName} from ${organization}`;
-    response.send(
-      wanted
-        ? page(`Mails ${what}`, '<form method="post"><button>Stop these mails</button></form>')
-        : page(
-            `No more mails ${what}`,
-            "<p>They are switched off. Other mails go on. Switch them on again in the notification settings of your account.</p>",
-          ),
-    );
+    response.type("html").send(text);
   };
+}
+
+type Database = UnsubscribeDeps["pool"];
+
+async function notificationPage(pool: Database, { readerId, kind }: Choice, stops: boolean): Promise<string> {
+  const values = [readerId, kind];
+  if (stops) await pool.query("select app_private.unsubscribe($1, $2)", values);
+  const { rows } = await pool.query<Found>("select * from app_private.notification_choice($1, $2)", values);
+  const {
+    organization,
+    kind_name: kindName,
+    wanted,
+  } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
+  // Who left gets no mails any more, which is what they came for.
+  if (organization === null) return page("You get no such mails", "<p>You are no member there any more.</p>");
+  const what = `about ${kindName} from ${organization}`;
+  return wanted
+    ? page(`Mails ${what}`, question)
+    : page(
+        `No more mails ${what}`,
+        "<p>They are switched off. Other mails go on. Switch them on again in the notification settings of your account.</p>",
+      );
+}
+
+/** The same for everybody to whom the mail is passed on: neither who got it, nor what they chose, nor whether they are known still. */
+async function marketingPage(
+  pool: Database,
+  { readerId }: Choice,
+  stops: boolean,
+  requestId: string,
+): Promise<string> {
+  if (stops) await pool.query("select app_private.withdraw_consent($1, $2)", [readerId, requestId]);
+  const { rows } = await pool.query<{ sender: string | null }>(
+    "select app_private.marketing_sender($1) as sender",
+    [readerId],
+  );
+  const what = `marketing mails from ${rows[0]?.sender ?? "this sender"}`;
+  return stops
+    ? page(
+        `No more ${what}`,
+        "<p>You are unsubscribed. What concerns an appointment, a reservation or a purchase of yours is still written to you.</p>",
+      )
+    : page(`Stop ${what}?`, question);
 }

@@ -472,6 +472,14 @@ test("mail goes out from the user's own account, and visibly from the service's 
     to: [expect.stringContaining("lena.")],
     email: { from: { address: "max@builder.example", name: "Max M." } },
   });
+  // In their own name, and with the way out that marketing mail has.
+  expect(smtp.mails[0]!.email.headers).toContainEqual(
+    expect.objectContaining({
+      key: "list-unsubscribe",
+      value: expect.stringMatching(/^<https:\/\/plat\.example\/unsubscribe\/marketing\./),
+    }),
+  );
+  expect(smtp.mails[0]!.email.text).toContain("Unsubscribe from marketing mails of Harbour Homes:\nhttps://");
   expect(await outbox.take()).toEqual([]);
 
   // Its password is changed at the server: the mail goes out all the same, and the account says so.
