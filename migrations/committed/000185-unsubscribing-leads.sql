@@ -1,5 +1,5 @@
---! Previous: sha1:a8b9d7ba41d4974f443f39d3c64153a72bfa2e77
---! Hash: sha1:041ca95ded9027cfae33560ce1182baebc5d3c5b
+--! Previous: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
+--! Hash: sha1:2eb4645aa9ea99f0989ed3f1645d53780ef1c456
 --! Message: unsubscribing-leads
 
 -- Marketing mail can be stopped by whoever gets it: each has a link that withdraws the consent of its lead, without signing in. It stops

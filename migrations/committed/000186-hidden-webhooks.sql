@@ -1,5 +1,5 @@
---! Previous: sha1:041ca95ded9027cfae33560ce1182baebc5d3c5b
---! Hash: sha1:8fba276554777f04daf2e5fe32a284929a3cec1a
+--! Previous: sha1:2eb4645aa9ea99f0989ed3f1645d53780ef1c456
+--! Hash: sha1:896a7acd2b9b47270a05dac0617426b93e2af7ed
 --! Message: hidden-webhooks
 
 -- The webhook of an integration is what people see of that integration, nothing else: it has no events of its own, which would tell of it

@@ -1,5 +1,5 @@
---! Previous: sha1:8fba276554777f04daf2e5fe32a284929a3cec1a
---! Hash: sha1:5807c4d1e21aa54c4540c44511d4d7fa3eeb691d
+--! Previous: sha1:896a7acd2b9b47270a05dac0617426b93e2af7ed
+--! Hash: sha1:2dc78cc6fbbeb910377f80b134d9566299ac9c83
 --! Message: cancellation-reasons
 
 -- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what they said

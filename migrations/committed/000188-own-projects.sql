@@ -1,5 +1,5 @@
---! Previous: sha1:5807c4d1e21aa54c4540c44511d4d7fa3eeb691d
---! Hash: sha1:32755bb8095f4cf800eff485dbf741cf80470c36
+--! Previous: sha1:2dc78cc6fbbeb910377f80b134d9566299ac9c83
+--! Hash: sha1:4a31c3970103ef3c73319e58362aef0330e6df88
 --! Message: own-projects
 
 -- The lists of a project go one way where the viewer has own records only and another where they have all: no project may be both, such

@@ -472,8 +472,8 @@ export function checkDraft(
   );
   // Whatever number is left has to be one that a fact counts or costs.
   take(new RegExp(number, "g"), (match) => {
-    const whole = [...ofKind("count", match[0]), ...ofKind("money", match[0])];
-    if (whole.length > 0) return support(match[0], match.index!, whole);
+    const known = [...ofKind("count", match[0]), ...ofKind("money", match[0])];
+    if (known.length > 0) return support(match[0], match.index!, known);
     return unsupported(match[0]);
   });
 

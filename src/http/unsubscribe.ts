@@ -2,12 +2,11 @@
  * /unsubscribe/<token>, the link of notifications and of marketing mails. Mail scanners follow links, so a GET only asks; the
  * POST of the page's button, or of a mail program by RFC 8058, stops that kind of mails.
  */
-import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import { escapeHtml } from "../providers/mail/letter.ts";
 import { marketing, type Choice, type UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
+import { button, sendPage } from "./page.ts";
 import { requestState } from "./requestState.ts";
 
 export interface UnsubscribeDeps {
@@ -22,44 +21,26 @@ interface Found {
   wanted: boolean;
 }
 
-const style =
-  "body{font:16px/1.5 sans-serif;color:#222;max-width:36em;margin:4em auto;padding:0 1em}button{font:inherit;padding:.5em 1em}";
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** What `sendPage` says: a heading and HTML. */
+type Said = [title: string, body: string];
+type Database = UnsubscribeDeps["pool"];
 
-const page = (title: string, ...body: string[]): string =>
-  [
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-    `<meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${style}</style></head><body>`,
-    `<h1>${escapeHtml(title)}</h1>`,
-    ...body,
-    "</body></html>",
-  ].join("\n");
-
-const question = '<form method="post"><button>Stop these mails</button></form>';
+const question = button("Stop these mails");
 
 export function unsubscribePage({ links, pool }: UnsubscribeDeps): RequestHandler<{ token: string }> {
   return async (request, response) => {
     const choice = links.open(request.params.token);
     if (!choice) throw new CodedError("FORBIDDEN", "This link is incomplete; copy all of it from the mail.");
     const stops = request.method === "POST";
-    const text =
+    const said =
       choice.kind === marketing
-        ? await marketingPage(pool, choice, stops, requestState(request).id)
-        : await notificationPage(pool, choice, stops);
-    response.setHeader("Content-Security-Policy", policy);
-    response.type("html").send(text);
+        ? await ofMarketing(pool, choice, stops, requestState(request).id)
+        : await ofNotifications(pool, choice, stops);
+    sendPage(response, ...said);
   };
 }
 
-type Database = UnsubscribeDeps["pool"];
-
-async function notificationPage(pool: Database, { readerId, kind }: Choice, stops: boolean): Promise<string> {
+async function ofNotifications(pool: Database, { readerId, kind }: Choice, stops: boolean): Promise<Said> {
   const values = [readerId, kind];
   if (stops) await pool.query("select app_private.unsubscribe($1, $2)", values);
   const { rows } = await pool.query<Found>("select * from app_private.notification_choice($1, $2)", values);
@@ -69,23 +50,23 @@ async function notificationPage(pool: Database, { readerId, kind }: Choice, stop
     wanted,
   } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
   // Who left gets no mails any more, which is what they came for.
-  if (organization === null) return page("You get no such mails", "<p>You are no member there any more.</p>");
+  if (organization === null) return ["You get no such mails", "<p>You are no member there any more.</p>"];
   const what = `about ${kindName} from ${organization}`;
   return wanted
-    ? page(`Mails ${what}`, question)
-    : page(
+    ? [`Mails ${what}`, question]
+    : [
         `No more mails ${what}`,
         "<p>They are switched off. Other mails go on. Switch them on again in the notification settings of your account.</p>",
-      );
+      ];
 }
 
 /** The same for everybody to whom the mail is passed on: neither who got it, nor what they chose, nor whether they are known still. */
-async function marketingPage(
+async function ofMarketing(
   pool: Database,
   { readerId }: Choice,
   stops: boolean,
   requestId: string,
-): Promise<string> {
+): Promise<Said> {
   if (stops) await pool.query("select app_private.withdraw_consent($1, $2)", [readerId, requestId]);
   const { rows } = await pool.query<{ sender: string | null }>(
     "select app_private.marketing_sender($1) as sender",
@@ -93,9 +74,9 @@ async function marketingPage(
   );
   const what = `marketing mails from ${rows[0]?.sender ?? "this sender"}`;
   return stops
-    ? page(
+    ? [
         `No more ${what}`,
         "<p>You are unsubscribed. What concerns an appointment, a reservation or a purchase of yours is still written to you.</p>",
-      )
-    : page(`Stop ${what}?`, question);
+      ]
+    : [`Stop ${what}?`, question];
 }

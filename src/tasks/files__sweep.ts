@@ -1,4 +1,5 @@
 import type { Task } from "graphile-worker";
+import { transaction } from "../database/transaction.ts";
 import { thumbnailKey } from "../files/files.ts";
 
 /** Contents per transaction, which locks them while the store deletes. */
@@ -7,21 +8,16 @@ const batch = 100;
 /** Deletes contents that no row has: uploads that were refused, and files deleted a week ago. Run twice, it finds nothing. */
 const task: Task = async (_payload, { withPgClient, fileStore, abortSignal }) => {
   for (;;) {
-    const deleted = await withPgClient(async (client) => {
-      await client.query("begin");
-      try {
+    const deleted = await withPgClient((client) =>
+      transaction(client, async () => {
         const { rows } = await client.query<{ checksum: string }>(
           "select app_private.sweep_files($1) as checksum",
           [batch],
         );
         await fileStore.delete(rows.flatMap(({ checksum }) => [checksum, thumbnailKey(checksum)]));
-        await client.query("commit");
         return rows.length;
-      } catch (error) {
-        await client.query("rollback");
-        throw error;
-      }
-    });
+      }),
+    );
     if (deleted === 0 || abortSignal?.aborted) return;
   }
 };

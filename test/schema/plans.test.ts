@@ -163,7 +163,9 @@ test("of a project, whoever sees own leads only in it has no others read", async
     for (const filter of [null, { status: ["NEW", "HOT"] }, { unassigned: false }]) {
       const plan = await explain(api, person, query, { filter });
       expect(plan.indexes).toContain("leads_assignee");
-      if (filter?.unassigned === undefined) expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5 * 12);
+      expect(cost(plan, "leads")).toBeLessThanOrEqual(
+        filter?.unassigned === undefined ? 10 * 5 * 12 : Infinity,
+      );
       // The same as the root list has of each project.
       const { projects } = await person.get(query, { filter });
       expect(projects).toHaveLength(10);

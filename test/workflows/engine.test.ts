@@ -649,11 +649,11 @@ test("marketing mail has a way out, which whoever gets it takes without signing 
   expect(confirmation!.html).not.toContain("nsubscribe");
 
   // Others may not see it, and nobody writes it.
-  const read = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
-  expect((await owen.get(read, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
-  expect((await world.max.get(read, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  const look = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
+  expect((await owen.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  expect((await world.max.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
   for (const person of [world.olga, world.anonymous])
-    expect((await person.get(read, { id: wanda })).lead).toBeNull();
+    expect((await person.get(look, { id: wanda })).lead).toBeNull();
   expect(
     (await owen.ask(`mutation { updateLead(input: { id: "${wanda}", unsubscribedAt: null }) { id } }`))
       .errors?.[0]?.message,
