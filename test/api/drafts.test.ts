@@ -274,7 +274,7 @@ test("the provider learns what a mail needs, and nothing else", async () => {
   await note("Assignee secret.", "ASSIGNEE");
   await note("Organization secret.", "ORGANIZATION");
   await suggest({ leadId: lead, instructions: "Mention the garden." });
-  const told = JSON.stringify(asked[0]);
+  const told = JSON.stringify(asked[0]).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "");
   expect(told).not.toMatch(/secret|555|1980|maps\.example|office@|Sams Sally|Open Ollie/);
   expect(asked[0]).toMatchObject({
     instructions: "Mention the garden.",

@@ -5,14 +5,14 @@
 import type { Fact } from "../../src/providers/drafts/index.ts";
 
 let n = 0;
-const fact = (
+export const fact = (
   subjectType: string,
   field: string,
   kind: Fact["kind"],
   value: string,
   more: Partial<Fact> = {},
 ): Fact => ({
-  key: `s${++n}`,
+  key: `f${++n}`,
   statement: `${subjectType} ${field}: ${value}`,
   subjectType,
   subjectId: "1",

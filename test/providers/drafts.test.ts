@@ -11,23 +11,7 @@ import {
 import * as sentences from "./draftSentences.ts";
 import { draft, startDraftServer, type DraftServer } from "./draftServer.ts";
 
-let n = 0;
-const fact = (
-  subjectType: string,
-  field: string,
-  kind: Fact["kind"],
-  value: string,
-  more: Partial<Fact> = {},
-): Fact => ({
-  key: `f${++n}`,
-  statement: `${subjectType} ${field}: ${value}`,
-  subjectType,
-  subjectId: "1",
-  field,
-  kind,
-  value,
-  ...more,
-});
+const { fact } = sentences;
 const facts: Fact[] = [
   fact("lead", "name", "person", "Bo"),
   fact("project", "title", "name", "Harbour View"),
