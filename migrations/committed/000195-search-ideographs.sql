@@ -1,5 +1,5 @@
---! Previous: sha1:8ef79cee1c1458f8ef4f75ca4147cb34e4787d05
---! Hash: sha1:675a5b1d0f6a62267607f2f7db2cf99dab62eb7a
+--! Previous: sha1:851b10e003f1b75ea4cced3c6acc9962f953a48f
+--! Hash: sha1:eee53daeb8f17f123f3031a20d2a71e351b57a56
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
