@@ -138,7 +138,8 @@ export const settings = {
   }),
   DATA_DIR: setting({
     default: "./.data",
-    description: "Folder of the embedded database, the TLS certificate, keys, files, outgoing mail and text messages.",
+    description:
+      "Folder of the embedded database, the TLS certificate, keys, files, outgoing mail and text messages.",
     parse: (text) => resolve(text),
   }),
   DATABASE_URL: setting({
@@ -258,7 +259,9 @@ export const settings = {
     description: "Number that text messages come from, `+14165550123`, or a messaging service, `MG…`.",
     parse: (text) => {
       if (!/^(\+[1-9]\d{6,14}|MG\w{32})$/.test(text))
-        throw new Refusal("must be a number such as +14165550123, or a messaging service, MG and 32 characters");
+        throw new Refusal(
+          "must be a number such as +14165550123, or a messaging service, MG and 32 characters",
+        );
       return text;
     },
   }),

@@ -1,5 +1,5 @@
 --! Previous: sha1:3fc9284e2ebbc3c0ca88f6ee081c150a803abf19
---! Hash: sha1:75a92b18e7b48c7b88cafc279ee09a0b17afefed
+--! Hash: sha1:82913fe895a832aa32aedc0add13b12f2568db32
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:
@@ -26,7 +26,7 @@ language sql stable rows 32 as $$
     row(coalesce(m.id, uuidv7()), x.execution_id, step.sequence, case when t.is_person then x.lead_id end, case when t.is_person then x.buyer_id end, u.id,
       n.number, x.input ->> 'body', 'SENDING', now(), null, null)::app_private.text_messages,
     case
-      when m.provider_id is not null then jsonb_build_object('result', 'TAKEN', 'id', m.provider_id, 'status', m.status, 'error', m.error)
+      when m.provider_id is not null then jsonb_build_object('result', 'TAKEN', 'id', m.provider_id, 'status', m.status)
       when m.status = 'SENDING' and m.began_at > now() - interval '1 minute' then jsonb_build_object('result', 'WAIT', 'until', m.began_at + interval '1 minute')
       when m.status = 'SENDING' then jsonb_build_object('result', 'FIND', 'to', m.recipient, 'body', m.body, 'since', m.began_at)
       when t.is_person and l.do_not_contact then jsonb_build_object('result', 'SKIP', 'error', 'The lead asked not to be contacted.')
@@ -120,7 +120,7 @@ begin
   update app_private.text_messages m set
       provider_id = coalesce(m.provider_id, case when w.input ->> 'result' = 'TAKEN' then w.input ->> 'id' end),
       status = case when s.rank > o.rank or (s.rank = 0 and o.rank = 0) then s.status else m.status end,
-      error = w.input ->> 'error'
+      error = case when m.provider_id is null then w.input ->> 'error' else m.error end
     from unnest(work) w, app_private.message_statuses s, app_private.message_statuses o
     where m.execution_id = w.execution_id and m.sequence = step.sequence and o.status = m.status
       and s.status = case w.input ->> 'result' when 'TAKEN' then w.input ->> 'status' when 'REFUSED' then 'REFUSED' when 'STOPPED' then 'REFUSED'

@@ -1,5 +1,5 @@
---! Previous: sha1:75a92b18e7b48c7b88cafc279ee09a0b17afefed
---! Hash: sha1:851b10e003f1b75ea4cced3c6acc9962f953a48f
+--! Previous: sha1:82913fe895a832aa32aedc0add13b12f2568db32
+--! Hash: sha1:fa10d64b20a0d8a116f4ff8e78190bc0e0050409
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people
@@ -38,10 +38,10 @@ begin
     perform app_private.stop_numbers(array[sender], 'They answered STOP.');
   elsif said = 'START' then
     delete from app_private.stopped_numbers s where s.number = sender;
-  elsif said is null and btrim(notice ->> 'text') <> '' then
+  elsif said is null and notice ->> 'text' ~ '\S' then
     insert into app_public.lead_notes (organization_id, project_id, lead_id, buyer_id, text)
       select e.organization_id, coalesce(b.project_id, l.project_id), case when b.id is null then l.id end, b.id,
-        format(E'Text message from %s:\n%s', sender, left(notice ->> 'text', 10000))
+        format(E'Text message from %s:\n%s', sender, btrim(left(notice ->> 'text', 10000), E' \n\r\t'))
       from app_private.text_messages m
       join app_public.workflow_executions e on e.id = m.execution_id
       left join app_public.leads l on l.id = m.lead_id and l.deleted_at is null

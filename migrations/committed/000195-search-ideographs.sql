@@ -1,5 +1,5 @@
---! Previous: sha1:851b10e003f1b75ea4cced3c6acc9962f953a48f
---! Hash: sha1:eee53daeb8f17f123f3031a20d2a71e351b57a56
+--! Previous: sha1:fa10d64b20a0d8a116f4ff8e78190bc0e0050409
+--! Hash: sha1:715e13c8d2600de4534c18fc19f41428e4c38709
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -67,7 +67,12 @@ test("a message goes as a form, with the account's key, from a number or a messa
 
 test("an address for notices is given only where the provider can reach it", async () => {
   const twilio = { accountSid: "AC1", authToken: "t", sender: "+14165550199", api: server.api };
-  for (const baseUrl of ["https://localhost:8443", "https://127.0.0.1", "https://[::1]", "https://plat.example"])
+  for (const baseUrl of [
+    "https://localhost:8443",
+    "https://127.0.0.1",
+    "https://[::1]",
+    "https://plat.example",
+  ])
     await createSmsProvider({ twilio, dataDir: "/nowhere", baseUrl }).send(message);
   expect(server.asked.map(({ form }) => "StatusCallback" in form)).toEqual([false, false, false, true]);
 });
@@ -145,7 +150,8 @@ test("a message is found by number, text and time, and never one that is known",
   expect(await provider.find(sought)).toBeUndefined();
   server.messages[0]!.direction = "outbound-api";
   // Behind others, on the third page; older pages are not asked for.
-  for (let n = 0; n < 120; n += 1) server.messages.push({ ...server.messages[0]!, sid: sidOf(), body: `${n}` });
+  for (let n = 0; n < 120; n += 1)
+    server.messages.push({ ...server.messages[0]!, sid: sidOf(), body: `${n}` });
   expect(await provider.find(sought)).toEqual(sent);
   const old = new Date(Date.now() - 3_600_000).toUTCString();
   for (const one of server.messages) one.date_created = old;

@@ -108,7 +108,9 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
     } catch (error) {
       const { code } = ((error as Error).cause ?? {}) as { code?: string };
       // Without a connection nobody got anything.
-      const reached = !["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(code ?? "");
+      const reached = !["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(
+        code ?? "",
+      );
       throw new SmsDeferred(
         signal.aborted
           ? "The provider of text messages did not answer in time."
@@ -126,7 +128,10 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
     const code = Number(answer?.code);
     if (status === 429)
       throw new SmsDeferred("The provider of text messages takes no more for now.", {
-        retryAfterSeconds: Math.min(Math.max(secondsOf(headers.get("retry-after") ?? undefined) ?? 30, 1), 3600),
+        retryAfterSeconds: Math.min(
+          Math.max(secondsOf(headers.get("retry-after") ?? undefined) ?? 30, 1),
+          3600,
+        ),
       });
     if (status === 400 && !settingCodes.has(code))
       throw new SmsRefused(`The provider refuses this message for good${because(code)}.`, code === 21610);
@@ -156,7 +161,8 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
     async find(sought) {
       const signal = AbortSignal.timeout(timeoutMs);
       // Not by DateSent, which a message has only once it has left. The latest come first.
-      let next: string | undefined = `${path}?${new URLSearchParams({ To: sought.to, PageSize: `${pageSize}` })}`;
+      let next: string | undefined =
+        `${path}?${new URLSearchParams({ To: sought.to, PageSize: `${pageSize}` })}`;
       for (let page = 0; next && page < mostPages; page += 1) {
         const answer: Resource = await ask(`${api}${next}`, signal).catch(asDeferred);
         const { messages, next_page_uri: following } = answer;
@@ -187,7 +193,9 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
       const from = get("From");
       if (!/^\+[1-9]\d{6,14}$/.test(from) || !params.has("Body")) return null;
       const attachments = Number(get("NumMedia")) || 0;
-      const text = [get("Body"), attachments > 0 && `[attachments: ${attachments}]`].filter(Boolean).join("\n");
+      const text = [get("Body"), attachments > 0 && `[attachments: ${attachments}]`]
+        .filter(Boolean)
+        .join("\n");
       const meaning = (["STOP", "START", "HELP"] as const).find((word) => word === get("OptOutType")) ?? null;
       // As PostgreSQL takes it.
       return { providerId, from, text: text.replaceAll("\0", "\uFFFD"), meaning };
