@@ -1,5 +1,5 @@
---! Previous: sha1:a8b9d7ba41d4974f443f39d3c64153a72bfa2e77
---! Hash: sha1:8ef79cee1c1458f8ef4f75ca4147cb34e4787d05
+--! Previous: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
+--! Hash: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

@@ -29,3 +29,24 @@ export async function sweep(
     );
   } while (amount >= batch && !abortSignal.aborted);
 }
+
+/**
+ * Runs a statement on a batch of records after the other, each in a transaction of its own, until it has gone through all of them or
+ * the service stops.
+ * @param statement takes the id after which it goes on, null at the beginning, and the size of the batch; gives its last id, or null
+ * where nothing is left.
+ */
+export async function goThrough(
+  { query, abortSignal }: Pick<JobHelpers, "query" | "abortSignal">,
+  statement: string,
+  batch: number,
+): Promise<void> {
+  let last: string | null = null;
+  do {
+    const { rows }: { rows: { last: string | null }[] } = await query(`select ${statement} as last`, [
+      last,
+      batch,
+    ]);
+    last = rows[0]!.last;
+  } while (last !== null && !abortSignal.aborted);
+}
