@@ -1,5 +1,5 @@
---! Previous: sha1:8ef79cee1c1458f8ef4f75ca4147cb34e4787d05
---! Hash: sha1:3fc9284e2ebbc3c0ca88f6ee081c150a803abf19
+--! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
+--! Hash: sha1:2aade21ab5814b7f8ff08c4b6cebe169f46814c4
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.

@@ -1,5 +1,5 @@
---! Previous: sha1:3fc9284e2ebbc3c0ca88f6ee081c150a803abf19
---! Hash: sha1:82913fe895a832aa32aedc0add13b12f2568db32
+--! Previous: sha1:2aade21ab5814b7f8ff08c4b6cebe169f46814c4
+--! Hash: sha1:8dc604d7fe843408464d2efd01803e79b861abd7
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:
@@ -30,7 +30,7 @@ language sql stable rows 32 as $$
       when m.status = 'SENDING' and m.began_at > now() - interval '1 minute' then jsonb_build_object('result', 'WAIT', 'until', m.began_at + interval '1 minute')
       when m.status = 'SENDING' then jsonb_build_object('result', 'FIND', 'to', m.recipient, 'body', m.body, 'since', m.began_at)
       when t.is_person and l.do_not_contact then jsonb_build_object('result', 'SKIP', 'error', 'The lead asked not to be contacted.')
-      when t.is_person and (coalesce(b.deleted_at, l.deleted_at) is not null or b.status = 'CANCELLED') then jsonb_build_object('result', 'SKIP', 'error', 'The lead or buyer is gone.')
+      when t.is_person and case when b.id is null then l.deleted_at is not null else b.deleted_at is not null or b.status = 'CANCELLED' end then jsonb_build_object('result', 'SKIP', 'error', 'The lead or buyer is gone.')
       when t.is_person and b.id is null and not l.subscribed and e.trigger_type in ('BATCH', 'SCHEDULE') then
         jsonb_build_object('result', 'SKIP', 'error', 'The lead does not follow marketing messages.')
       when exists (select from app_private.stopped_numbers s where s.number = n.number) then

@@ -1,5 +1,5 @@
---! Previous: sha1:82913fe895a832aa32aedc0add13b12f2568db32
---! Hash: sha1:fa10d64b20a0d8a116f4ff8e78190bc0e0050409
+--! Previous: sha1:8dc604d7fe843408464d2efd01803e79b861abd7
+--! Hash: sha1:868eac928969c5a1ffb42b368552f613cf0a9982
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

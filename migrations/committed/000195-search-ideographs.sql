@@ -1,5 +1,5 @@
---! Previous: sha1:fa10d64b20a0d8a116f4ff8e78190bc0e0050409
---! Hash: sha1:715e13c8d2600de4534c18fc19f41428e4c38709
+--! Previous: sha1:868eac928969c5a1ffb42b368552f613cf0a9982
+--! Hash: sha1:73a335652f250df56bc9c051637a9b5aa9f9c350
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -207,7 +207,7 @@ test("at night people are not written to; the step waits, and asks again whether
   const [waits, changes] = await Promise.all([lead(), lead({ assigneeId: world.max.id })]);
   // Around noon at the organization's, whose zone counts where the project has none.
   const east = 12 - new Date().getUTCHours();
-  const zoneOf = (hours: number) => `Etc/GMT${hours < 0 ? "+" : "-"}${Math.abs(hours)}`;
+  const zoneOf = (offset: number) => `Etc/GMT${offset < 0 ? "+" : "-"}${Math.abs(offset)}`;
   const zone = zoneOf(east);
   await sql("update app_public.organizations set time_zone = $2 where id = $1", [world.harbour.id, zone]);
   const [{ soon }] = await sql("select (now() at time zone $1 + interval '2 minutes')::time::text as soon", [
