@@ -1,5 +1,5 @@
 --! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
---! Hash: sha1:2aade21ab5814b7f8ff08c4b6cebe169f46814c4
+--! Hash: sha1:e4747001e13c131df0bacadeb571bcb07560e537
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.
@@ -25,7 +25,7 @@ comment on table app_private.message_words is
   'Answers of one word that the networks know, without case, accents, spaces and punctuation. HELP is answered by the provider.';
 insert into app_private.message_words (word, meaning) values
   ('stop', 'STOP'), ('stopall', 'STOP'), ('unsubscribe', 'STOP'), ('cancel', 'STOP'), ('end', 'STOP'), ('quit', 'STOP'), ('revoke', 'STOP'), ('optout', 'STOP'), ('arret', 'STOP'),
-  ('start', 'START'), ('unstop', 'START'), ('help', 'HELP'), ('info', 'HELP'), ('aide', 'HELP');
+  ('start', 'START'), ('unstop', 'START'), ('help', 'HELP'), ('aide', 'HELP');
 
 create table app_private.message_statuses (
   status text primary key,

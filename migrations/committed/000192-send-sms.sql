@@ -1,5 +1,5 @@
---! Previous: sha1:2aade21ab5814b7f8ff08c4b6cebe169f46814c4
---! Hash: sha1:8dc604d7fe843408464d2efd01803e79b861abd7
+--! Previous: sha1:e4747001e13c131df0bacadeb571bcb07560e537
+--! Hash: sha1:6d8b3a6891328fb3a16bdf4c7b84aa8f6c6c3852
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

@@ -1,5 +1,5 @@
---! Previous: sha1:8dc604d7fe843408464d2efd01803e79b861abd7
---! Hash: sha1:868eac928969c5a1ffb42b368552f613cf0a9982
+--! Previous: sha1:6d8b3a6891328fb3a16bdf4c7b84aa8f6c6c3852
+--! Hash: sha1:2f4838bd3ff42a2c828f35f6a5e0828af929b456
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

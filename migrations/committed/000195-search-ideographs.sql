@@ -1,5 +1,5 @@
---! Previous: sha1:868eac928969c5a1ffb42b368552f613cf0a9982
---! Hash: sha1:73a335652f250df56bc9c051637a9b5aa9f9c350
+--! Previous: sha1:2f4838bd3ff42a2c828f35f6a5e0828af929b456
+--! Hash: sha1:80bc6684f132a5d6a23a43f6b6ab0f54ea3f6fb3
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -64,8 +64,8 @@ interface Run {
   attempt: number;
   data: Record<string, unknown>;
   call: Call | null;
-  /** The text message of a step that sends one. */
-  message?: Message;
+  /** The text message of a step that sends one, and when it was noted. */
+  noted?: { message: Message; notedAt: number };
 }
 
 interface Woken {
@@ -163,13 +163,14 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   /** Notes the messages of a step, and gives the runs that have one to hand over; the others are settled. */
   async function beginMessages(client: PoolClient, step: Step, runs: Run[]): Promise<Run[]> {
+    const notedAt = Date.now();
     const { rows } = await client.query<{ messages: Record<string, Message> }>(
       "select app_private.begin_messages($1, $2) as messages",
       [step.id, JSON.stringify(runs.map(resultOf(step)))],
     );
     return runs.flatMap((run) => {
       const message = rows[0]!.messages[run.executionId];
-      return message ? [{ ...run, message }] : [];
+      return message ? [{ ...run, noted: { message, notedAt } }] : [];
     });
   }
 
@@ -213,8 +214,8 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   async function callOne(step: Step, run: Run): Promise<Result> {
-    const { executionId, attempt, message } = run;
-    if (message) return { executionId, attempt, input: await handOver(sms, message) };
+    const { executionId, attempt, noted } = run;
+    if (noted) return { executionId, attempt, input: await handOver(sms, noted.message, noted.notedAt) };
     const result = resultOf(step)(run);
     if ("error" in result) return result;
     if (step.type === "DRAFT_WITH_AI") return { executionId, attempt, ...(await draft(run, result.input)) };

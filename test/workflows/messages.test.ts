@@ -5,6 +5,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { Client } from "pg";
+import { handOver, type Message } from "../../src/workflows/message.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { notice, sidOf, startTwilioServer, type TwilioServer } from "../providers/twilioServer.ts";
@@ -155,6 +156,34 @@ test("who must not get a message does not, and the run says why", async () => {
     expect(await outcome(id, status as string)).toMatchObject({ output: null, error });
   expect(await outbox()).toEqual([]);
 }, 30_000);
+
+test("segments are counted as the networks do", async () => {
+  const [counted] = await sql(
+    `select array_agg(app_hidden.message_segments(t) order by n) as segments from unnest($1::text[]) with ordinality x (t, n)`,
+    [
+      [
+        ...["", "a".repeat(160), "à".repeat(161), "Ωß\n@".repeat(40), `${"a".repeat(159)}€`, "[".repeat(80)],
+        ...[
+          "a".repeat(918),
+          "ê".repeat(70),
+          "ê".repeat(71),
+          "🏠".repeat(35),
+          "🏠".repeat(36),
+          `’${"a".repeat(401)}`,
+        ],
+      ],
+    ],
+  );
+  expect(counted.segments).toEqual([1, 1, 2, 1, 2, 1, 6, 1, 2, 1, 2, 6]);
+});
+
+test("a process that was stopped between note and call hands nothing over", async () => {
+  const provider = server.provider();
+  const one: Message = { result: "SEND", id: "1", to: freshNumber(), body: "Hello", known: [] };
+  expect(await handOver(provider, one, Date.now() - 30_000)).toEqual({ result: "ABSENT" });
+  expect(server.messages.filter(({ to }) => to === one.to)).toEqual([]);
+  expect(await handOver(provider, one, Date.now())).toMatchObject({ result: "TAKEN", status: "ACCEPTED" });
+});
 
 test("a batch of 1,000 leads writes to those who follow marketing messages, some thirty in a few statements", async () => {
   await sql(
@@ -508,6 +537,7 @@ test("anything else that people answer is a note on the lead that was written to
   // HELP is answered by the provider; nobody was written to there; nothing was said.
   for (const [from, said] of [
     [first.phone, "Help"],
+    [first.phone, "aide!"],
     [freshNumber(), "Who is this?"],
     [first.phone, " "],
   ] as const)
