@@ -137,6 +137,10 @@ test("who must not get a message does not, and the run says why", async () => {
   const taskOfGone = await task(gone.id);
   await sql("update app_public.leads set deleted_at = now() where id = $1", [gone.id]);
   const step = (config: Record<string, unknown>) => [sms(config, { onError: "FAIL" })];
+  // A member who was suspended since the workflow was written.
+  await sql("update app_public.users set phone = '+14165559902' where id = $1", [world.ada.id]);
+  const toAda = await createWorkflow(world, step({ to: "MEMBER", memberId: world.ada.id }));
+  await sql("update app_public.users set status = 'SUSPENDED' where id = $1", [world.ada.id]);
   const cases: [string, unknown[], Record<string, unknown>?, string?][] = [
     [await sent(asked.id), ["SKIPPED", "The lead asked not to be contacted."]],
     [await sent(silent.id), ["FAILED", "The lead or buyer has no phone number."]],
@@ -150,6 +154,7 @@ test("who must not get a message does not, and the run says why", async () => {
       await sent(long.id, step({ to: "ASSIGNEE" })),
       ["FAILED", "There is nobody with a phone number to write to."],
     ],
+    [await start(world.owen, toAda, long.id), ["FAILED", "There is nobody with a phone number to write to."]],
     [await sent(taskOfGone, undefined, { subjectType: "TASK" }), ["SKIPPED", "The lead or buyer is gone."]],
   ];
   for (const [id, [status, error]] of cases)
@@ -290,12 +295,22 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
 
   // Its owner answered STOP elsewhere: left out, and nobody is written to there any more.
   const stopped = await lead({ subscribed: true });
+  const { createProject: old } = await world.owen.get(
+    "mutation ($input: CreateProjectInput!) { createProject(input: $input) { id } }",
+    {
+      input: { organizationId: world.harbour.id, title: "Old", currency: "CAD", address: { country: "CA" } },
+    },
+  );
+  const earlier = await lead({ subscribed: true, projectId: old.id, phone: stopped.phone });
+  await outcome(await sent(earlier.id), "SUCCEEDED");
+  await sql("update app_public.projects set archived_at = now() where id = $1", [old.id]);
   server.answers((response) => server.refusal(response, 400, 21610));
   expect((await outcome(await sent(stopped.id), "SKIPPED")).error).toMatch(/answered STOP/);
-  const { lead: left } = await world.owen.get("query ($id: ID!) { lead(id: $id) { subscribed } }", {
-    id: stopped.id,
-  });
-  expect(left.subscribed).toBe(false);
+  expect(
+    await sql("select distinct subscribed from app_public.leads where id = any ($1)", [
+      [stopped.id, earlier.id],
+    ]),
+  ).toEqual([{ subscribed: false }]);
 
   // Busy: the step waits as long as it is asked to, whatever its onError.
   const busy = await lead();
@@ -451,10 +466,12 @@ test("STOP stops a number for every organization, START lets it be written to ag
     phone: person.phone,
     email: "n@example.com",
   });
-  await outcome(await sent(person.id), "SUCCEEDED");
+  const moved = await lead({ subscribed: true, phone: person.phone, email: "moved@example.com" });
+  for (const { id } of [person, moved]) await outcome(await sent(id), "SUCCEEDED");
+  await update(moved.id, { phone: freshNumber() });
   const facts = async () => {
     const rows = await sql("select id, subscribed from app_public.leads where id = any ($1) order by id", [
-      [person.id, stranger.id],
+      [person.id, stranger.id, moved.id],
     ]);
     const [{ stopped }] = await sql(
       "select exists (select from app_private.stopped_numbers where number = $1) as stopped",
@@ -472,12 +489,12 @@ test("STOP stops a number for every organization, START lets it be written to ag
   ])
     expect(await tell(forged)).toBe(400);
   expect(await tell(stop, "GET")).toBe(405);
-  expect(await facts()).toEqual([[true, true], false]);
+  expect(await facts()).toEqual([[true, true, true], false]);
 
   await sql("update app_public.projects set archived_at = now() where id = $1", [world.project.id]);
   expect(await tell(stop)).toBe(200);
   await sql("update app_public.projects set archived_at = null where id = $1", [world.project.id]);
-  expect(await facts()).toEqual([[false, true], true]);
+  expect(await facts()).toEqual([[false, true, true], true]);
   const { lead: history } = await world.owen.get(
     "query ($id: ID!) { lead(id: $id) { notes { id } events(first: 1) { name changes actorType channel requestId } } }",
     { id: person.id },
@@ -499,10 +516,10 @@ test("STOP stops a number for every organization, START lets it be written to ag
 
   const begin = answer(person.phone, "START");
   expect(await tell(begin)).toBe(200);
-  expect(await facts()).toEqual([[false, true], false]);
+  expect(await facts()).toEqual([[false, true, true], false]);
   // Both once more, in whatever order.
   for (const repeated of [stop, begin, stop]) expect(await tell(repeated)).toBe(200);
-  expect(await facts()).toEqual([[false, true], false]);
+  expect(await facts()).toEqual([[false, true, true], false]);
   await outcome(await sent(person.id), "SUCCEEDED");
 
   for (const word of ["unsubscribe", "Cancel.", "END", "quit", "ARRÊT", "stop all", "Opt-out"]) {
