@@ -1,5 +1,5 @@
---! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
---! Hash: sha1:e4747001e13c131df0bacadeb571bcb07560e537
+--! Previous: sha1:ec2b821fd235b083d3945dca3ca753e52e962475
+--! Hash: sha1:3f40b521292dd168ca9fdbe23c436695fb256181
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.

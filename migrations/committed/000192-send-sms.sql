@@ -1,5 +1,5 @@
---! Previous: sha1:e4747001e13c131df0bacadeb571bcb07560e537
---! Hash: sha1:6d8b3a6891328fb3a16bdf4c7b84aa8f6c6c3852
+--! Previous: sha1:3f40b521292dd168ca9fdbe23c436695fb256181
+--! Hash: sha1:570b5f8be30de5dbfb4d65da1f5b01095747c2de
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

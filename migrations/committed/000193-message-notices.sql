@@ -1,5 +1,5 @@
---! Previous: sha1:6d8b3a6891328fb3a16bdf4c7b84aa8f6c6c3852
---! Hash: sha1:2f4838bd3ff42a2c828f35f6a5e0828af929b456
+--! Previous: sha1:570b5f8be30de5dbfb4d65da1f5b01095747c2de
+--! Hash: sha1:3d60a93a0e58accdec148d288dc00e667760b86e
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

@@ -1,5 +1,5 @@
---! Previous: sha1:ec2b821fd235b083d3945dca3ca753e52e962475
---! Hash: sha1:643bb7ddf71e2f69d7705d1015eb4e4c934e9417
+--! Previous: sha1:3d60a93a0e58accdec148d288dc00e667760b86e
+--! Hash: sha1:0918d2279ea2954dffc2e1ae3238207ee7fa23b3
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
