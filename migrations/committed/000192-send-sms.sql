@@ -1,5 +1,5 @@
 --! Previous: sha1:3f40b521292dd168ca9fdbe23c436695fb256181
---! Hash: sha1:570b5f8be30de5dbfb4d65da1f5b01095747c2de
+--! Hash: sha1:8001cde843167016f171382f9d829f65c25e0e70
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:
@@ -31,10 +31,12 @@ language sql stable rows 32 as $$
       when m.status = 'SENDING' then jsonb_build_object('result', 'FIND', 'to', m.recipient, 'body', m.body, 'since', m.began_at)
       when t.is_person and l.do_not_contact then jsonb_build_object('result', 'SKIP', 'error', 'The lead asked not to be contacted.')
       when t.is_person and case when b.id is null then l.deleted_at is not null else b.deleted_at is not null or b.status = 'CANCELLED' end then jsonb_build_object('result', 'SKIP', 'error', 'The lead or buyer is gone.')
-      when t.is_person and b.id is null and not l.subscribed and e.trigger_type in ('BATCH', 'SCHEDULE') then
-        jsonb_build_object('result', 'SKIP', 'error', 'The lead does not follow marketing messages.')
       when exists (select from app_private.stopped_numbers s where s.number = n.number) then
         jsonb_build_object('result', 'SKIP', 'error', 'This number gets no more messages: it answered STOP.')
+      when t.is_person and l.unsubscribed_at is not null and app_private.is_marketing(e.trigger_type, e.trigger_event_id) then
+        jsonb_build_object('result', 'SKIP', 'error', 'They have unsubscribed from marketing messages.')
+      when t.is_person and b.id is null and not l.subscribed and e.trigger_type in ('BATCH', 'SCHEDULE') then
+        jsonb_build_object('result', 'SKIP', 'error', 'The lead does not follow marketing messages.')
       when n.number is null then jsonb_build_object('result', 'FAIL', 'error', case when t.is_person then 'The lead or buyer has no phone number.' else 'There is nobody with a phone number to write to.' end)
       when btrim(coalesce(x.input ->> 'body', '')) = '' then jsonb_build_object('result', 'FAIL', 'error', 'The text came out empty.')
       when app_hidden.message_segments(x.input ->> 'body') > r.most_segments then

@@ -1,5 +1,5 @@
---! Previous: sha1:570b5f8be30de5dbfb4d65da1f5b01095747c2de
---! Hash: sha1:3d60a93a0e58accdec148d288dc00e667760b86e
+--! Previous: sha1:8001cde843167016f171382f9d829f65c25e0e70
+--! Hash: sha1:a3c230af1bb27956487e13aa412c9978721631b4
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

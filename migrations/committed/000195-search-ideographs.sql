@@ -1,5 +1,5 @@
---! Previous: sha1:3d60a93a0e58accdec148d288dc00e667760b86e
---! Hash: sha1:0918d2279ea2954dffc2e1ae3238207ee7fa23b3
+--! Previous: sha1:a3c230af1bb27956487e13aa412c9978721631b4
+--! Hash: sha1:b55ad8c4f3f8390c07fc4554b13de352f1748df9
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -520,6 +520,9 @@ test("STOP stops a number for every organization, START lets it be written to ag
   // Both once more, in whatever order.
   for (const repeated of [stop, begin, stop]) expect(await tell(repeated)).toBe(200);
   expect(await facts()).toEqual([[false, true, true], false]);
+  // The number may be written to, but not with marketing, until they follow it again.
+  expect((await outcome(await sent(person.id), "SKIPPED")).error).toMatch(/unsubscribed/);
+  await update(person.id, { subscribed: true });
   await outcome(await sent(person.id), "SUCCEEDED");
 
   for (const word of ["unsubscribe", "Cancel.", "END", "quit", "ARRÊT", "stop all", "Opt-out"]) {
