@@ -1,5 +1,5 @@
---! Previous: sha1:b36a5563dde227ba4d7cf28ec47c10201bbec5eb
---! Hash: sha1:81f56644f7e7227847a8612659a940172278c1e9
+--! Previous: sha1:8db5a16de557a8cb982ac12d4b1e0aa9e474aa91
+--! Hash: sha1:3b7ec598cd5777b35479f8ed6169d970dfe7824b
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

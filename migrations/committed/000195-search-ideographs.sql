@@ -1,5 +1,5 @@
---! Previous: sha1:81f56644f7e7227847a8612659a940172278c1e9
---! Hash: sha1:0424abac6362957cb8edd3b85cf94f92192caa49
+--! Previous: sha1:f567ba4d867b19729c97e446a481501faedec491
+--! Hash: sha1:0663b24f11fa2d1f9209fc5ebf8f04b3419113e4
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
