@@ -18,6 +18,10 @@ export interface Format {
   write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Promise<Readable>;
 }
 
+/** `FLOOR_PLANS` → `Floor plans`. */
+export const inWords = (name: string): string =>
+  name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
+
 const unlimited = { mostRows: () => Infinity, pageColumns: () => null };
 
 export const formats: Readonly<Record<string, Format>> = {
@@ -35,9 +39,8 @@ export const formats: Readonly<Record<string, Format>> = {
   XLSX: {
     ...unlimited,
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    // The rows of a sheet, less the one with the names.
-    mostRows: () => 1_048_575,
-    write: async ({ columns, batches }) => (await import("./workbook.ts")).workbook(columns, batches),
+    write: async ({ columns, batches }, { subject }) =>
+      (await import("./workbook.ts")).workbook(columns, batches, inWords(subject)),
   },
   PDF: {
     type: "application/pdf",
