@@ -15,7 +15,15 @@ export interface Format {
   mostRows(subject: string): number;
   /** Columns that fit where nobody chose. */
   pageColumns(subject: string): number | null;
-  write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Promise<Readable>;
+  write(source: ExportSource, of: Writing): Promise<Readable>;
+}
+
+export interface Writing {
+  subject: string;
+  filename: string;
+  store: FileStore;
+  /** Told how many further rows are written. */
+  wrote: (rows: number) => void;
 }
 
 /** `FLOOR_PLANS` → `Floor plans`. */
@@ -29,37 +37,40 @@ export const formats: Readonly<Record<string, Format>> = {
     ...unlimited,
     type: "text/csv",
     // The byte order mark is what tells spreadsheet programs that it is UTF-8.
-    write: async ({ header, lines }) => texts(lines, `\ufeff${header}\r\n`),
+    write: async ({ header, lines }, { wrote }) => texts(lines, wrote, `\ufeff${header}\r\n`),
   },
   JSONL: {
     ...unlimited,
     type: "application/x-ndjson",
-    write: async ({ lines }) => texts(lines),
+    write: async ({ lines }, { wrote }) => texts(lines, wrote),
   },
   XLSX: {
     ...unlimited,
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    write: async ({ columns, batches }, { subject }) =>
-      (await import("./workbook.ts")).workbook(columns, batches, inWords(subject)),
+    write: async ({ columns, batches }, { subject, wrote }) =>
+      (await import("./workbook.ts")).workbook(columns, batches, { title: inWords(subject), wrote }),
   },
   PDF: {
     type: "application/pdf",
     mostRows: (subject) => (subject === "FLOOR_PLANS" ? 500 : 5000),
     pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
-    write: async (source, { subject, filename: title, store }) => {
+    write: async (source, { subject, filename: title, store, wrote }) => {
       const { floorPlanPages, tablePages } = await import("./pages.ts");
       return subject === "FLOOR_PLANS"
-        ? floorPlanPages(source, await picturesFrom(store), { title })
-        : tablePages(source, { title });
+        ? floorPlanPages(source, await picturesFrom(store), { title, wrote })
+        : tablePages(source, { title, wrote });
     },
   },
 };
 
 /** The lines that the database has written. */
-function texts(lines: AsyncIterable<ExportLines>, first?: string): Readable {
+function texts(lines: AsyncIterable<ExportLines>, wrote: Writing["wrote"], first?: string): Readable {
   async function* written(): AsyncGenerator<string> {
     if (first !== undefined) yield first;
-    for await (const { text } of lines) yield text;
+    for await (const { text, length } of lines) {
+      yield text;
+      wrote(length);
+    }
   }
   return Readable.from(written(), { objectMode: false });
 }

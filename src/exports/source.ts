@@ -27,7 +27,9 @@ export interface ExportSource {
   /** What decides which rows and columns there are, and how far it reached. */
   permissions: string[];
   rights: string[];
-  /** The rows, to be read once; of CSV and JSONL there are lines. */
+  /** Of its times, where they are local. */
+  timeZone: string;
+  /** The rows, to be read once; of CSV and JSONL there are lines. A batch is empty once the next one is asked for. */
   batches: AsyncIterable<ExportRow[]>;
   lines: AsyncIterable<ExportLines>;
   /** Keys of the first pictures of floor plans, by the plan's id. */
@@ -40,7 +42,7 @@ export interface ExportSource {
 const batchSize = 250;
 const picturesOfAPlan = 3;
 
-type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights">;
+type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights" | "timeZone">;
 
 /**
  * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that

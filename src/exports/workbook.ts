@@ -35,9 +35,9 @@ function textCell(at: string, text: string, kind?: number): string {
   const shown =
     text.length > mostOfCell ? `${text.slice(0, mostOfCell - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
   // Text it is in any case; so it also stays when somebody edits the cell.
-  const style_ = kind ?? (/^[=+\-@]/.test(shown) ? style.formulaLike : 0);
+  const look = kind ?? (/^[=+\-@]/.test(shown) ? style.formulaLike : 0);
   const space = /^\s|\s$|\n/.test(shown) ? ' xml:space="preserve"' : "";
-  return `<c r="${at}"${style_ ? ` s="${style_}"` : ""} t="inlineStr"><is><t${space}>${escaped(shown)}</t></is></c>`;
+  return `<c r="${at}"${look ? ` s="${look}"` : ""} t="inlineStr"><is><t${space}>${escaped(shown)}</t></is></c>`;
 }
 
 /** Days since the beginning of 1900, as sheets count; undefined outside of what they know. */
@@ -76,29 +76,40 @@ function cell(at: string, value: string, type: string): string {
 const letters = (place: number): string =>
   (place >= 26 ? letters(Math.floor(place / 26) - 1) : "") + String.fromCharCode(65 + (place % 26));
 
-/**
- * One sheet, and as many more as the rows need. Texts are cells of their own kind, which no program takes for formulas.
- * @param title name of the sheets, at most 25 letters
- */
+export interface WorkbookOptions {
+  /** Name of the sheets, at most 25 letters. */
+  title: string;
+  /** Told how many further rows are written. */
+  wrote: (rows: number) => void;
+  most?: typeof mostOfSheet;
+}
+
+/** One sheet, and as many more as the rows need. Texts are cells of their own kind, which no program takes for formulas. */
 export function workbook(
   columns: readonly ExportColumn[],
   batches: AsyncIterable<ExportRow[]>,
-  title: string,
-  most = mostOfSheet,
+  { title, wrote, most = mostOfSheet }: WorkbookOptions,
 ): Readable {
   const places = columns.map((_, i) => letters(i));
   const iterator = batches[Symbol.asyncIterator]();
 
-  async function* sheet(first: IteratorResult<ExportRow[]>): AsyncGenerator<string, IteratorResult<ExportRow[]>> {
+  async function* sheet(
+    first: IteratorResult<ExportRow[]>,
+  ): AsyncGenerator<string, IteratorResult<ExportRow[]>> {
     yield `${head}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><cols>${columns
-      .map(({ type }, i) => `<col min="${i + 1}" max="${i + 1}" width="${widths[type] ?? 14}" customWidth="1"/>`)
+      .map(
+        ({ type }, i) => `<col min="${i + 1}" max="${i + 1}" width="${widths[type] ?? 14}" customWidth="1"/>`,
+      )
       .join("")}</cols><sheetData><row r="1">${columns
       .map(({ name }, i) => textCell(`${places[i]}1`, name, style.name))
       .join("")}</row>`;
     let rows = 0;
     let characters = 0;
     let next = first;
-    while (!next.done && (rows === 0 || (rows + next.value.length <= most.rows && characters < most.characters))) {
+    while (
+      !next.done &&
+      (rows === 0 || (rows + next.value.length <= most.rows && characters < most.characters))
+    ) {
       let text = "";
       for (const [, ...cells] of next.value) {
         rows += 1;
@@ -116,6 +127,7 @@ export function workbook(
       }
       characters += text.length;
       yield text;
+      wrote(next.value.length);
       next = await iterator.next();
     }
     yield "</sheetData></worksheet>";
@@ -177,4 +189,6 @@ const styles = `${head}<styleSheet xmlns="${main}"><numFmts count="3"><numFmt nu
         place === style.formulaLike ? ' quotePrefix="1"' : ""
       }${format ? ' applyNumberFormat="1"' : ""}/>`,
   )
-  .join("")}</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`;
+  .join(
+    "",
+  )}</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`;

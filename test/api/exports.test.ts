@@ -534,7 +534,7 @@ describe("what breaks off", () => {
     const id = await start((await create({ columns: ["name"] })).id);
     await world.owner.query("update graphile_worker._private_jobs set run_at = 'infinity'");
     // As the first one left it: at work, with a file in the store.
-    const { rows } = await world.owner.query("select worker from app_private.start_export($1)", [id]);
+    const { rows } = await world.owner.query("select worker from app_private.start_export($1, null)", [id]);
     await world.owner.query("select app_private.keep_export_file($1, $2, 'abandoned')", [id, rows[0].worker]);
     await store.put("abandoned", { path: import.meta.filename }, { size: 1, type: "text/csv" });
     await world.owner.query(
