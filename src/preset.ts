@@ -25,7 +25,6 @@ import { FilesPlugin } from "./plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "./plugins/GroupingPlugin.ts";
 import { LeadOrBuyerPlugin } from "./plugins/LeadOrBuyerPlugin.ts";
 import { ListsPlugin } from "./plugins/ListsPlugin.ts";
-import { LoginTokenPlugin } from "./plugins/LoginTokenPlugin.ts";
 import { NamingPlugin } from "./plugins/NamingPlugin.ts";
 import { NearestCityPlugin } from "./plugins/NearestCityPlugin.ts";
 import { OperationsPlugin } from "./plugins/OperationsPlugin.ts";
@@ -35,6 +34,7 @@ import { PortfolioConnectionsPlugin } from "./plugins/PortfolioConnectionsPlugin
 import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
+import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import type { IntegrationTransforms } from "./integrations/transforms.ts";
 import type { PaymentTransforms } from "./payments/transforms.ts";
@@ -94,7 +94,7 @@ export function createPreset({
       NamingPlugin,
       BehaviorsPlugin,
       ScalarsPlugin,
-      LoginTokenPlugin,
+      SignedTextsPlugin,
       FilesPlugin,
       GroupingPlugin,
       ListsPlugin,

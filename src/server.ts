@@ -86,6 +86,7 @@ async function main(): Promise<void> {
       });
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
+      const seal = createSeal(await loadSecretKeys(config));
       const viewers = makePool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
@@ -106,8 +107,9 @@ async function main(): Promise<void> {
             incomingFolder: incomingFolder(config.dataDir),
             viewers,
             payments: payments.processor,
+            seal,
             integrations: createIntegrations({
-              seal: createSeal(await loadSecretKeys(config)),
+              seal,
               policy: { loopback: config.loopbackWebhooks },
               baseUrl: config.baseUrl,
               oauth: config.oauth,
@@ -125,7 +127,7 @@ async function main(): Promise<void> {
       shutdown.add("notifications", notifications.stop);
       const sending = {
         connectionString: database.ownerUrl,
-        seal: createSeal(await loadSecretKeys(config)),
+        seal,
         loopback: config.loopbackWebhooks,
         log,
       };

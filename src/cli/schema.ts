@@ -1,6 +1,6 @@
 /**
  * Writes schema.graphql, the served schema, from the migrations on a database of its own; with --check it only says
- * whether the tracked file is what the server serves.
+ * whether the tracked file is what the server serves. Both refuse a catalogue of applications that says what cannot be.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,6 +8,7 @@ import { lexicographicSortSchema, printSchema } from "postgraphile/graphql";
 import { makeSchema } from "postgraphile";
 import { makePool } from "../database/pool.ts";
 import { authenticatorUrl } from "../database/roles.ts";
+import { checkCatalogue } from "../integrations/schema.ts";
 import { createPreset } from "../preset.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
@@ -31,6 +32,12 @@ await withScratchDatabase(async (ownerUrl) => {
     }),
   );
   await pool.end();
+  const owner = makePool({ connectionString: ownerUrl, max: 1 });
+  const apps = await owner.query(
+    "select key, config_schema, credentials_schema from app_public.integration_apps",
+  );
+  checkCatalogue(apps.rows);
+  await owner.end();
   const served = `${printSchema(lexicographicSortSchema(schema))}\n`;
   if (!process.argv.includes("--check")) await writeFile(file, served);
   else if ((await readFile(file, "utf8").catch(() => "")) !== served) {

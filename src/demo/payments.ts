@@ -1,4 +1,5 @@
 import { Client, Pool } from "pg";
+import { inTransaction } from "../database/transaction.ts";
 import { paymentTransforms } from "../payments/transforms.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 
@@ -13,24 +14,14 @@ export async function demoPayments(
 ): Promise<void> {
   const owner = new Client({ connectionString: ownerUrl });
   const pool = new Pool({ connectionString: authenticatorUrl, max: 2 });
-  const asUser = async (userId: string, text: string, values: unknown[]) => {
-    const client = await pool.connect();
-    try {
-      await client.query("begin");
+  const asUser = (userId: string, text: string, values: unknown[]) =>
+    inTransaction(pool, async (client) => {
       await client.query(
         "select set_config('role', 'plat_user', true), set_config('plat.user_id', $1, true)",
         [userId],
       );
-      const result = await client.query(text, values);
-      await client.query("commit");
-      return result;
-    } catch (error) {
-      await client.query("rollback");
-      throw error;
-    } finally {
-      client.release();
-    }
-  };
+      return client.query(text, values);
+    });
   try {
     const transforms = paymentTransforms(processor, pool);
     await owner.connect();

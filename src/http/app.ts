@@ -43,7 +43,7 @@ export interface AppDeps {
   readonly unsubscribe?: RequestHandler<{ token: string }>;
   /** GET /calendars/:token.ics, the feeds of appointments. */
   readonly calendars?: RequestHandler<{ token: string }>;
-  /** GET /integrations/callback, where providers of consent lead back. */
+  /** /integrations/callback, where providers of consent lead back. */
   readonly consent?: RequestHandler;
   /** POST /webhooks/payments, where the payment processor tells what changed. */
   readonly paymentsWebhook?: readonly RequestHandler[];
@@ -102,7 +102,7 @@ export function createApp(deps: AppDeps): Express {
     );
   if (deps.calendars)
     app.all("/calendars/:token.ics", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.calendars);
-  if (deps.consent) app.all("/integrations/callback", onlyMethods("GET"), deps.consent);
+  if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), deps.consent);
   if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);

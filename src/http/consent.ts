@@ -1,25 +1,45 @@
-/** GET /integrations/callback: where the provider leads back whoever gave, or refused, consent. */
+/**
+ * /integrations/callback: where the provider leads back whoever gave, or refused, consent. The address where it is given can be passed
+ * on, so a GET only says with whom the account is going to be connected; the POST of the page's button connects it.
+ */
 import type { RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
 import { ConnectionFailed } from "../integrations/adapter.ts";
 import type { Integrations } from "../integrations/integrations.ts";
+import { escapeHtml } from "../providers/mail/letter.ts";
+import { button, sendPage } from "./page.ts";
 import { requestState } from "./requestState.ts";
+
+const found = <T>(value: T | undefined): T => {
+  if (value === undefined)
+    throw new CodedError(
+      "FORBIDDEN",
+      "This link was used already, or is too old; refresh the integration for another one.",
+    );
+  return value;
+};
 
 export function consentPage(integrations: Integrations): RequestHandler {
   return async (request, response) => {
     const parameters = new URL(request.originalUrl, "https://localhost").searchParams;
     response.setHeader("Cache-Control", "no-store");
     response.setHeader("Referrer-Policy", "no-referrer");
+    // A refusal connects nothing: there is nothing to ask.
+    if (request.method === "GET" && !parameters.has("error")) {
+      const { integration, person, email, organization } = found(await integrations.waiting(parameters));
+      const who = `<strong>${escapeHtml(person)}</strong>${email ? ` (${escapeHtml(email)})` : ""}`;
+      return sendPage(
+        response,
+        "Connect your account?",
+        organization === null
+          ? `<p>Your account is going to be connected with ${who}, as ${escapeHtml(integration)}.</p>`
+          : `<p>Your account is going to be connected with the organization <strong>${escapeHtml(organization)}</strong>, as ${escapeHtml(integration)}. ${who} asked for it.</p>`,
+        "<p>Go on only if you began this yourself: they can then use your account for what you consented to. Otherwise close this page, and nothing is connected.</p>",
+        button("Connect"),
+      );
+    }
     try {
-      const taken = await integrations.takeConsent(parameters);
-      if (!taken)
-        throw new CodedError(
-          "FORBIDDEN",
-          "This link was used already, or is too old; refresh the integration for another one.",
-        );
-      response
-        .type("text/plain; charset=utf-8")
-        .send("The application is connected. You can close this page.");
+      found(await integrations.takeConsent(parameters));
     } catch (error) {
       if (!(error instanceof ConnectionFailed)) throw error;
       requestState(request).log.warn({ err: error }, "A consent could not be redeemed.");
@@ -28,5 +48,6 @@ export function consentPage(integrations: Integrations): RequestHandler {
         retryable: error.retryable,
       });
     }
+    sendPage(response, "Connected", "<p>The application is connected. You can close this page.</p>");
   };
 }

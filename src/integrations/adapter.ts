@@ -20,8 +20,9 @@ export interface AppFacts {
   name: string;
   authType: string;
   oauthScopes: string[];
-  configSchema: unknown;
-  credentialsSchema: unknown;
+  /** JSON Schema; null where there is nothing to say. */
+  configSchema: object | null;
+  credentialsSchema: object | null;
 }
 
 /** What came of connecting. */

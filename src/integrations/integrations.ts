@@ -10,7 +10,6 @@ import { ConnectionFailed, type AppFacts, type Connected, type Connection, type 
 import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
 import { createOauthClient, type OauthClientOptions } from "./oauth.ts";
-import { checkAgainst } from "./schema.ts";
 
 export interface IntegrationsOptions {
   seal: Seal;
@@ -43,11 +42,21 @@ export interface Change {
   credentials?: Record<string, any>;
 }
 
+/** What app_private.consent_facts gives: who asked for a consent, and for which organization where it is not for themselves. */
+export interface Waiting {
+  integration: string;
+  person: string;
+  email: string | null;
+  organization: string | null;
+}
+
 export interface Integrations {
   /** Refuses what cannot be of a config or credentials. @throws Misconfigured */
   check(app: AppFacts, change: Change): Promise<void>;
   /** Asks the application, and writes down what it says. @throws ConnectionFailed once that is written down */
   connect(facts: Facts, how: { change?: Change; byService?: boolean }): Promise<Connected>;
+  /** With whom the consent that the provider led back with connects. Undefined where nobody waits for it. */
+  waiting(parameters: URLSearchParams): Promise<Waiting | undefined>;
   /** What the provider of consent led back with. Undefined where nobody waits for it. @throws ConnectionFailed */
   takeConsent(parameters: URLSearchParams): Promise<Connected | undefined>;
   /** Refreshes by itself. @returns why it could not; undefined where it could */
@@ -61,6 +70,9 @@ export interface Integrations {
 
 /** At most so many at a time, so that one run of the job ends. */
 const batch = 50;
+
+/** The schema of credentials where an application takes none. */
+const nothing = { type: "object", additionalProperties: false };
 
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -94,7 +106,6 @@ export function createIntegrations({
           retryable: false,
         });
       // The state can be read by nobody, is of this user, and names an attempt that is taken once.
-      const attempt = { userId, nonce: crypto.randomUUID() };
       const { url, verifier } = await theClient().authorizationUrl("state", app.oauthScopes);
       const { rows } = await query("select app_private.begin_consent($1, $2, $3, $4) as id", [
         scope,
@@ -103,11 +114,21 @@ export function createIntegrations({
         seal.seal(verifier),
       ]);
       const address = new URL(url);
-      address.searchParams.set("state", seal.seal(JSON.stringify({ ...attempt, id: rows[0].id })));
+      address.searchParams.set("state", seal.seal(JSON.stringify({ id: rows[0].id, userId })));
       return address.href;
     },
     freshTokens: (credentials) => theClient().refresh(credentials),
   });
+
+  /** The id of the attempt and of whoever began it, as the state has them; undefined for a state that is none of ours. */
+  const attemptOf = (parameters: URLSearchParams): [id: string, userId: string] | undefined => {
+    try {
+      const { id, userId } = JSON.parse(seal.open(parameters.get("state") ?? "")) as Record<string, string>;
+      return [id!, userId!];
+    } catch {
+      return undefined;
+    }
+  };
 
   const openCredentials = (sealed: string): Record<string, any> => {
     try {
@@ -158,14 +179,10 @@ export function createIntegrations({
   const integrations: Integrations = {
     sealCredentials,
     async check(app, { config, credentials }) {
+      // PERF: the library is large, and not every service connects something.
+      const { checkAgainst } = await import("./schema.ts");
       if (config) checkAgainst(app.configSchema, config, "config");
-      if (credentials) {
-        checkAgainst(
-          app.credentialsSchema ?? { type: "object", additionalProperties: false },
-          credentials,
-          "credentials",
-        );
-      }
+      if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
       if (config) await adapters[app.key]?.check?.(config, tools(undefined));
     },
     async connect(facts, { change = {}, byService = false }) {
@@ -196,17 +213,16 @@ export function createIntegrations({
         throw error;
       }
     },
+    async waiting(parameters) {
+      const attempt = attemptOf(parameters);
+      if (!attempt) return undefined;
+      const { rows } = await query("select * from app_private.consent_facts($1, $2)", attempt);
+      return rows[0] as Waiting | undefined;
+    },
     async takeConsent(parameters) {
-      let state: { id: string; userId: string };
-      try {
-        state = JSON.parse(seal.open(parameters.get("state") ?? ""));
-      } catch {
-        return undefined;
-      }
-      const { rows } = await query("select app_private.take_consent($1, $2) as facts", [
-        state.id,
-        state.userId,
-      ]);
+      const attempt = attemptOf(parameters);
+      if (!attempt) return undefined;
+      const { rows } = await query("select app_private.take_consent($1, $2) as facts", attempt);
       const facts = rows[0].facts as (Facts & { sealedVerifier: string }) | null;
       if (!facts) return undefined;
       try {
@@ -232,20 +248,6 @@ export function createIntegrations({
       }
     },
     async keep() {
-      const { rows: former } = await query(
-        "select * from app_private.integrations_sealed_otherwise($1, $2)",
-        [seal.kid, batch],
-      );
-      for (const { id, sealed } of former as { id: string; sealed: string }[]) {
-        let text: string;
-        try {
-          text = seal.open(sealed);
-        } catch {
-          // Its key is gone: the next use says so.
-          continue;
-        }
-        await query("select app_private.note_resealed($1, $2, $3)", [id, sealed, seal.seal(text)]);
-      }
       const { rows: due } = await query("select * from app_private.due_integrations($1)", [batch]);
       for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
         await integrations.retry(scope, id);

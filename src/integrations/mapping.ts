@@ -1,5 +1,5 @@
 /** The body of an event in the fields of another system. */
-import { checkTemplate, isTemplate, renderTemplate } from "../workflows/templates.ts";
+import { checkTemplate, isTemplate, lookUp, renderTemplate } from "../workflows/templates.ts";
 import { Misconfigured } from "./adapter.ts";
 
 /** Their field → the path of one of ours, such as data.email, or a Liquid template over the event. */
@@ -28,18 +28,9 @@ export function mapped(mapping: Mapping, event: object): Record<string, unknown>
   return Object.fromEntries(
     Object.entries(mapping).map(([name, source]) => [
       name,
-      isTemplate(source) ? written(source, event) : found(source, event),
+      isTemplate(source) ? written(source, event) : lookUp(source, event),
     ]),
   );
-}
-
-function found(source: string, event: object): unknown {
-  let value: unknown = event;
-  for (const segment of source.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, segment)) return null;
-    value = (value as Record<string, unknown>)[segment];
-  }
-  return value;
 }
 
 function written(template: string, event: object): string | null {

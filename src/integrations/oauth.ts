@@ -102,11 +102,7 @@ export function createOauthClient(
     },
     async refresh(credentials) {
       const { refreshToken } = credentials as { refreshToken?: string };
-      if (!refreshToken)
-        throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
-          retryable: false,
-          dropCredentials: true,
-        });
+      if (!refreshToken) throw consentEnded();
       try {
         const as = await server();
         const response = await oauth.refreshTokenGrantRequest(
@@ -124,18 +120,20 @@ export function createOauthClient(
   };
 }
 
+const consentEnded = (cause?: unknown) =>
+  new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+    retryable: false,
+    dropCredentials: true,
+    cause,
+  });
+
 /** What went wrong, for people: codes of the provider, never what it was sent. */
 function fail(error: unknown): never {
   if (error instanceof ConnectionFailed) throw error;
   const { error: code, status } = error as { error?: unknown; status?: number };
   if (code === "access_denied")
     throw new ConnectionFailed("The consent was not given.", { retryable: false, cause: error });
-  if (code === "invalid_grant")
-    throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
-      retryable: false,
-      dropCredentials: true,
-      cause: error,
-    });
+  if (code === "invalid_grant") throw consentEnded(error);
   if (typeof code === "string" && (status ?? 400) < 500)
     throw new ConnectionFailed(`The provider refused (${code.slice(0, 60).replace(/[^\w .-]/g, "")}).`, {
       retryable: false,

@@ -1,77 +1,117 @@
 /**
- * The part of JSON Schema that the catalogue writes its configurations in. It says what is wrong where, in a sentence.
+ * The schemas that the catalogue says its configurations and credentials in: JSON Schema, draft 2020-12. What does not fit is told
+ * in a sentence, with its place.
  */
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { Misconfigured } from "./adapter.ts";
 
-interface Schema {
-  type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
-  enum?: unknown[];
-  required?: string[];
-  properties?: Record<string, Schema>;
-  additionalProperties?: Schema | false;
-  minProperties?: number;
-  maxProperties?: number;
-  items?: Schema;
-  minItems?: number;
-  maxItems?: number;
-  minLength?: number;
-  maxLength?: number;
-  minimum?: number;
-  maximum?: number;
-  pattern?: string;
-}
-
-const kinds = {
+const kinds: Record<string, string> = {
   object: "an object",
   array: "a list",
   string: "a text",
   integer: "a whole number",
   number: "a number",
   boolean: "true or false",
+  null: "null",
 };
 
-function isOfType(value: unknown, type: keyof typeof kinds): boolean {
-  if (type === "array") return Array.isArray(value);
-  if (type === "object") return typeof value === "object" && value !== null && !Array.isArray(value);
-  return type === "integer" ? Number.isInteger(value) : typeof value === type;
+// PERF: the schemas themselves are checked by `checkCatalogue`, when they are written.
+const ajv = new Ajv2020({ ownProperties: true, verbose: true, meta: false, validateSchema: false });
+
+/** By the schema's text, each of the catalogue once. */
+const compiled = new Map<string, ValidateFunction>();
+
+function validatorOf(schema: object): ValidateFunction {
+  const text = JSON.stringify(schema);
+  let validator = compiled.get(text);
+  if (!validator) compiled.set(text, (validator = ajv.compile(schema)));
+  return validator;
 }
 
 /**
- * @param path what the value is called
- * @throws Misconfigured with the path of the first fault
+ * @param name what the value is called
+ * @throws Misconfigured with the place of the first fault
  */
-export function checkAgainst(schema: unknown, value: unknown, path: string): void {
-  const s = (schema ?? {}) as Schema;
-  const fault = (message: string, at = path): never => {
-    throw new Misconfigured(at, `${at} ${message}.`);
-  };
-  if (s.type && !isOfType(value, s.type)) fault(`has to be ${kinds[s.type]}`);
-  if (s.enum && !s.enum.includes(value)) fault(`has to be one of ${s.enum.join(", ")}`);
-  if (typeof value === "string") {
-    if (value.length < (s.minLength ?? 0)) fault("is empty");
-    if (value.length > (s.maxLength ?? Infinity)) fault(`is longer than ${s.maxLength} characters`);
-    if (s.pattern && !new RegExp(s.pattern, "u").test(value)) fault("does not have the form that it needs");
-  } else if (typeof value === "number") {
-    if (value < (s.minimum ?? -Infinity) || value > (s.maximum ?? Infinity))
-      fault(`has to be from ${s.minimum} to ${s.maximum}`);
-  } else if (Array.isArray(value)) {
-    if (value.length < (s.minItems ?? 0) || value.length > (s.maxItems ?? Infinity))
-      fault(`has to have ${s.minItems ?? 0} to ${s.maxItems} members`);
-    for (const [index, item] of value.entries()) checkAgainst(s.items, item, `${path}[${index}]`);
-  } else if (typeof value === "object" && value !== null) {
-    const names = Object.keys(value);
-    for (const name of s.required ?? [])
-      if (!Object.hasOwn(value, name)) fault("is missing", `${path}.${name}`);
-    if (names.length < (s.minProperties ?? 0) || names.length > (s.maxProperties ?? Infinity))
-      fault(`has to have ${s.minProperties ?? 0} to ${s.maxProperties} members`);
-    for (const name of names) {
-      const known = s.properties && Object.hasOwn(s.properties, name) ? s.properties[name] : undefined;
-      if (!known && s.additionalProperties === false) fault("is not known", `${path}.${name.slice(0, 100)}`);
-      checkAgainst(
-        known ?? s.additionalProperties,
-        (value as Record<string, unknown>)[name],
-        `${path}.${name.slice(0, 100)}`,
-      );
-    }
+export function checkAgainst(schema: object | null, value: unknown, name: string): void {
+  const validator = validatorOf(schema ?? {});
+  if (validator(value)) return;
+  // Of alternatives, that none fits comes after what was wrong with each.
+  const fault = validator.errors!.at(-1)!;
+  const { missingProperty, additionalProperty } = fault.params as Record<string, string | undefined>;
+  const member = missingProperty ?? additionalProperty;
+  const place = `${placeOf(fault.instancePath, value, name)}${member === undefined ? "" : `.${shortened(member)}`}`;
+  throw new Misconfigured(place, `${place} ${sentence(fault)}.`);
+}
+
+const shortened = (member: string) => member.slice(0, 100);
+
+/** `/mapping/e~1mail` → `config.mapping.e/mail`, `/events/0` → `config.events[0]`. */
+function placeOf(pointer: string, root: unknown, name: string): string {
+  let place = name;
+  let value: any = root;
+  for (const part of pointer.split("/").slice(1)) {
+    const member = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    place += Array.isArray(value) ? `[${member}]` : `.${shortened(member)}`;
+    value = value[member];
   }
+  return place;
+}
+
+/** What is wrong, and so what to do. */
+function sentence({ keyword, params, parentSchema, message }: ErrorObject): string {
+  const rule = parentSchema as Record<string, any>;
+  switch (keyword) {
+    case "required":
+      return "is missing";
+    case "additionalProperties":
+      return "is not known; leave it out";
+    case "type":
+      return `has to be ${[params["type"]]
+        .flat()
+        .map((type) => kinds[type])
+        .join(" or ")}`;
+    case "enum":
+      return `has to be one of ${(params["allowedValues"] as unknown[]).join(", ")}`;
+    case "pattern":
+      return "does not have the form that it needs";
+    case "minLength":
+      return params["limit"] === 1 ? "is empty" : `is shorter than ${params["limit"]} characters`;
+    case "maxLength":
+      return `is longer than ${params["limit"]} characters`;
+    case "minimum":
+    case "maximum":
+      return `has to be ${range(rule["minimum"], rule["maximum"], "")}`;
+    case "minItems":
+    case "maxItems":
+      return `has to have ${range(rule["minItems"], rule["maxItems"], " members")}`;
+    case "minProperties":
+    case "maxProperties":
+      return `has to have ${range(rule["minProperties"], rule["maxProperties"], " members")}`;
+    default:
+      return message ?? "does not fit its schema";
+  }
+}
+
+const range = (least: number | undefined, most: number | undefined, what: string): string =>
+  least === undefined
+    ? `${most}${what} at most`
+    : most === undefined
+      ? `${least}${what} or more`
+      : `from ${least} to ${most}${what}`;
+
+/**
+ * Refuses schemas that cannot be, or that say what nobody knows.
+ * @throws Error which names the application
+ */
+export function checkCatalogue(
+  apps: readonly { key: string; config_schema: object | null; credentials_schema: object | null }[],
+): void {
+  const strict = new Ajv2020();
+  for (const { key, ...schemas } of apps)
+    for (const [column, schema] of Object.entries(schemas))
+      try {
+        if (schema) strict.compile(schema);
+      } catch (error) {
+        throw new Error(`${column} of the application ${key}: ${(error as Error).message}`, { cause: error });
+      }
 }

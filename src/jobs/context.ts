@@ -5,6 +5,7 @@ import type { MailProvider } from "../providers/mail/index.ts";
 import type { Integrations } from "../integrations/integrations.ts";
 import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
+import type { Seal } from "../seal.ts";
 
 /** What tasks need of the process they run in; it stands beside the job runner's own helpers. */
 export interface TaskContext {
@@ -13,6 +14,8 @@ export interface TaskContext {
   fileStore: FileStore;
   payments: PaymentProcessor;
   integrations: Pick<Integrations, "keep" | "retry" | "sendAs">;
+  /** What secrets are sealed with. */
+  seal: Seal;
   /** For files on their way to the store. */
   incomingFolder: string;
   /** Connections of plat_authenticator, to read as somebody. */

@@ -1,4 +1,5 @@
 import type { JobHelpers } from "graphile-worker";
+import { transaction } from "../database/transaction.ts";
 
 /** A transaction of a sweep that takes longer than this is undone, so that it holds nobody up; the job is tried again. */
 const longest = "30s";
@@ -16,19 +17,36 @@ export async function sweep(
 ): Promise<void> {
   let amount: number;
   do {
-    amount = await withPgClient(async (client) => {
-      await client.query(`begin; set local statement_timeout = '${longest}'`);
-      try {
+    amount = await withPgClient((client) =>
+      transaction(client, async () => {
+        await client.query(`set local statement_timeout = '${longest}'`);
         const { rows } = await client.query<{ amount: number }>({
           text: `select ${statement} as amount`,
           values: [...values, batch],
         });
-        await client.query("commit");
         return rows[0]!.amount;
-      } catch (error) {
-        await client.query("rollback");
-        throw error;
-      }
-    });
+      }),
+    );
   } while (amount >= batch && !abortSignal.aborted);
+}
+
+/**
+ * Runs a statement on a batch of records after the other, each in a transaction of its own, until it has gone through all of them or
+ * the service stops.
+ * @param statement takes the id after which it goes on, null at the beginning, and the size of the batch; gives its last id, or null
+ * where nothing is left.
+ */
+export async function goThrough(
+  { query, abortSignal }: Pick<JobHelpers, "query" | "abortSignal">,
+  statement: string,
+  batch: number,
+): Promise<void> {
+  let last: string | null = null;
+  do {
+    const { rows }: { rows: { last: string | null }[] } = await query(`select ${statement} as last`, [
+      last,
+      batch,
+    ]);
+    last = rows[0]!.last;
+  } while (last !== null && !abortSignal.aborted);
 }

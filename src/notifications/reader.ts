@@ -2,7 +2,7 @@
  * Reads the stream of events for notifications. Looking costs one statement, and mails wait for a minute anyway, so it looks
  * now and then rather than being called at each commit. Any number of processes may; the database lets one at a time.
  */
-import { Pool } from "pg";
+import { makePool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 
 export interface NotificationReader {
@@ -22,10 +22,12 @@ export function startNotificationReader({
   connectionString: string;
   log: Logger;
 }): NotificationReader {
-  const pool = new Pool({ connectionString, max: 1, application_name: "plat-notifications" });
-  pool.on("error", (error) =>
-    log.warn({ err: error }, "The database connection of the notifications broke."),
-  );
+  const pool = makePool({
+    connectionString,
+    max: 1,
+    applicationName: "plat-notifications",
+    onError: (error) => log.warn({ err: error }, "The database connection of the notifications broke."),
+  });
   let stopping = false;
   let timer: NodeJS.Timeout | undefined;
   let looking = Promise.resolve();

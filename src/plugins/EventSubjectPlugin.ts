@@ -2,9 +2,10 @@
  * `Event.subject`: the record that the event is about, a union of all record types. Null where the record is deleted or
  * the viewer may not see it. A subject such as lead_source is the type LeadSource; that of a table tagged `@subject` is its tag's.
  */
-import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
-import { recordTables, type AnyResource } from "./tables.ts";
+import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { camel } from "./codecs.ts";
+import { recordUnion } from "./recordUnion.ts";
+import { recordTables, type AnyResource } from "./tables.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -23,7 +24,7 @@ function subjects(build: GraphileBuild.Build): Map<string, AnyResource> {
 }
 
 /** The names of types by those of subjects, where they differ. */
-function tagged(resources: Map<string, AnyResource>): Map<string, string> {
+function tagged(resources: ReadonlyMap<string, AnyResource>): Map<string, string> {
   return new Map(
     [...resources].flatMap(([name, { codec }]) => {
       const subject = codec.extensions?.tags?.subject;
@@ -41,49 +42,23 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
   name: "EventSubjectPlugin",
   version: "1.0.0",
   schema: {
-    hooks: {
-      init: {
-        after: ["PgCodecs"],
-        callback(_, build) {
-          build.registerUnionType(
-            "EventSubject",
-            {},
-            () => {
-              const resources = subjects(build);
-              const names = tagged(resources);
-              return {
-                description: "A record that events are about.",
-                types: () => [...resources.keys()].map((name) => build.getOutputTypeByName(name) as any),
-                planType: ($specifier: any) => ({
-                  $__typename: lambda(get($specifier, "type") as ExecutableStep, (subject) => {
-                    const name = names.get(String(subject)) ?? typeNameOf(String(subject));
-                    return resources.has(name) ? name : null;
-                  }),
-                  planForType: (type: any) =>
-                    resources.get(type.name)!.get({ id: get($specifier, "id") as ExecutableStep }) as any,
-                }),
-              };
-            },
-            "EventSubjectPlugin",
-          );
-          return _;
-        },
+    hooks: recordUnion("EventSubjectPlugin", {
+      name: "EventSubject",
+      description: "A record that events are about.",
+      field: {
+        of: "Event",
+        name: "subject",
+        description: "The record that changed; null when it is deleted or not the viewer's to see.",
       },
-      GraphQLObjectType_fields(fields, build, context) {
-        if (context.Self.name !== "Event") return fields;
-        return build.extend(
-          fields,
-          {
-            subject: context.fieldWithHooks({ fieldName: "subject" } as any, () => ({
-              description: "The record that changed; null when it is deleted or not the viewer's to see.",
-              type: build.getTypeByName("EventSubject") as any,
-              plan: ($event: any) =>
-                object({ type: $event.get("subject_type"), id: $event.get("subject_id") }),
-            })),
-          },
-          "EventSubjectPlugin",
-        );
+      tables: subjects,
+      record($event, tables) {
+        const names = tagged(tables);
+        const type = lambda($event.get("subject_type") as ExecutableStep, (subject) => {
+          const name = names.get(String(subject)) ?? typeNameOf(String(subject));
+          return tables.has(name) ? name : null;
+        });
+        return { type, id: $event.get("subject_id") };
       },
-    },
+    }),
   },
 };

@@ -1,28 +1,19 @@
 /// <reference types="postgraphile" />
 /**
- * Files in the schema: the interfaces Image and Document, which the tables tagged `@file` have, and addresses,
- * which SQL describes (app_public.file_address) and the preset signs.
+ * Files in the schema: the interfaces Image and Document, which the tables tagged `@file` have, and uploads of rows, which go
+ * to the database before the statement.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { Preloaded } from "../database/preloaded.ts";
-import type { AddressClaims } from "../files/addresses.ts";
 
 declare global {
   namespace GraphileConfig {
     interface Plugins {
       FilesPlugin: true;
     }
-    interface PlatOptions {
-      /** Makes an address of what SQL says about a file. */
-      signFileAddress?: (claims: AddressClaims) => string;
-    }
   }
 }
-
-const unsigned = () => {
-  throw new Error("No address of a file can be signed: the preset lacks plat.signFileAddress.");
-};
 
 /** Fields in the spelling of GraphQL, with their descriptions. */
 const common: Record<string, [type: string, description: string]> = {
@@ -71,31 +62,19 @@ export const FilesPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   gather: {
     hooks: {
-      pgCodecs_PgCodec(info, { pgCodec, pgType }) {
-        if (pgType.getNamespace()?.nspname !== "app_public") return;
-        if (pgType.typname === "file_address") {
-          const sign = info.resolvedPreset.plat?.signFileAddress ?? unsigned;
-          pgCodec.fromPg = (claims) => sign(JSON.parse(claims));
-        }
-        if (pgType.typname === "data_upload") {
-          const { toPg } = pgCodec;
-          // The adaptor brings its rows to the database before the statement.
-          pgCodec.toPg = (value) => (value instanceof Preloaded ? (value as any) : toPg(value));
-        }
+      pgCodecs_PgCodec(_info, { pgCodec, pgType }) {
+        if (pgType.typname !== "data_upload" || pgType.getNamespace()?.nspname !== "app_public") return;
+        const { toPg } = pgCodec;
+        // The adaptor brings its rows to the database before the statement.
+        pgCodec.toPg = (value) => (value instanceof Preloaded ? (value as any) : toPg(value));
       },
     },
   },
   schema: {
     hooks: {
       init: {
-        // Before the stock plugin gives the domain a scalar of its own.
         before: ["PgCodecs"],
         callback(_, build) {
-          for (const codec of build.allPgCodecs) {
-            const { schemaName, name } = codec.extensions?.pg ?? {};
-            if (schemaName === "app_public" && name === "file_address")
-              build.setGraphQLTypeForPgCodec(codec, ["input", "output"], "URL");
-          }
           for (const [name, { description, fields }] of Object.entries(interfaces))
             build.registerInterfaceType(
               name,

@@ -2,9 +2,10 @@
  * `search`: the argument `first` of lists is handed to the function of SQL, which finds no more than the answer holds; and
  * `SearchResult.node`, the record that was found, a union of the kinds there are. Null where it is meanwhile deleted.
  */
-import { get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
+import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { pageSize } from "../lists/page.ts";
 import { camel } from "./codecs.ts";
+import { recordUnion } from "./recordUnion.ts";
 import type { AnyResource } from "./tables.ts";
 
 declare global {
@@ -30,46 +31,19 @@ export const SearchPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   schema: {
     hooks: {
-      init: {
-        after: ["PgCodecs"],
-        callback(_, build) {
-          build.registerUnionType(
-            "SearchNode",
-            {},
-            () => ({
-              description: "A record that the search finds.",
-              types: () => Object.values(kinds).map(([, name]) => build.getOutputTypeByName(name) as any),
-              planType: ($specifier: any) => ({
-                $__typename: lambda(
-                  get($specifier, "type") as ExecutableStep,
-                  (type) => kinds[String(type)]?.[1] ?? null,
-                ),
-                planForType(type: any) {
-                  const [table] = Object.values(kinds).find(([, name]) => name === type.name)!;
-                  const resource = build.pgResources[table] as unknown as AnyResource;
-                  return resource.get({ id: get($specifier, "id") as any }) as any;
-                },
-              }),
-            }),
-            "SearchPlugin",
-          );
-          return _;
-        },
-      },
-      GraphQLObjectType_fields(fields, build, context) {
-        if (context.Self.name !== "SearchResult") return fields;
-        return build.extend(
-          fields,
-          {
-            node: context.fieldWithHooks({ fieldName: "node" } as any, () => ({
-              description: "The record.",
-              type: build.getTypeByName("SearchNode") as any,
-              plan: ($result: any) => object({ type: $result.get("type"), id: $result.get("id") }),
-            })),
-          },
-          "SearchPlugin",
-        );
-      },
+      ...recordUnion("SearchPlugin", {
+        name: "SearchNode",
+        description: "A record that the search finds.",
+        field: { of: "SearchResult", name: "node", description: "The record." },
+        tables: ({ pgResources }) =>
+          new Map(
+            Object.values(kinds).map(([table, type]) => [type, pgResources[table] as unknown as AnyResource]),
+          ),
+        record: ($result) => ({
+          type: lambda($result.get("type") as ExecutableStep, (type) => kinds[String(type)]?.[1] ?? null),
+          id: $result.get("id"),
+        }),
+      }),
       GraphQLObjectType_fields_field(field, build, { scope }) {
         if (!scope.isRootQuery || scope.fieldName !== "search") return field;
         const resource = build.pgResources.search as unknown as AnyResource;

@@ -1,4 +1,5 @@
 import type { Task } from "graphile-worker";
+import { transaction } from "../database/transaction.ts";
 
 /** Files per transaction, which locks their exports while the store deletes. */
 const batch = 100;
@@ -9,20 +10,15 @@ const batch = 100;
  */
 const task: Task = async (_payload, { withPgClient, fileStore, abortSignal }) => {
   for (;;) {
-    const deleted = await withPgClient(async (client) => {
-      await client.query("begin");
-      try {
+    const deleted = await withPgClient((client) =>
+      transaction(client, async () => {
         const { rows } = await client.query<{ key: string }>("select app_private.sweep_exports($1) as key", [
           batch,
         ]);
         await fileStore.delete(rows.map(({ key }) => key));
-        await client.query("commit");
         return rows.length;
-      } catch (error) {
-        await client.query("rollback");
-        throw error;
-      }
-    });
+      }),
+    );
     if (deleted < batch || abortSignal?.aborted) return;
   }
 };

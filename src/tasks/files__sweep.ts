@@ -1,4 +1,5 @@
 import type { Task } from "graphile-worker";
+import { transaction } from "../database/transaction.ts";
 import { thumbnailKey } from "../files/files.ts";
 import { removeLeftovers } from "../files/leftovers.ts";
 
@@ -17,21 +18,16 @@ const task: Task = async (_payload, { withPgClient, fileStore, incomingFolder, a
   await removeLeftovers(incomingFolder, { before });
   await fileStore.sweep(before);
   for (;;) {
-    const deleted = await withPgClient(async (client) => {
-      await client.query("begin");
-      try {
+    const deleted = await withPgClient((client) =>
+      transaction(client, async () => {
         const { rows } = await client.query<{ checksum: string }>(
           "select app_private.sweep_files($1) as checksum",
           [batch],
         );
         await fileStore.delete(rows.flatMap(({ checksum }) => [checksum, thumbnailKey(checksum)]));
-        await client.query("commit");
         return rows.length;
-      } catch (error) {
-        await client.query("rollback");
-        throw error;
-      }
-    });
+      }),
+    );
     if (deleted === 0 || abortSignal?.aborted) return;
   }
 };

@@ -3,7 +3,8 @@
  * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
  * again as soon as its connection is gone. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
  */
-import { Client, Pool } from "pg";
+import { openCallLine } from "../database/callLine.ts";
+import { makePool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
@@ -50,13 +51,14 @@ interface Delivery {
 /** Starts to send, once the database can be reached. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
-  const pool = new Pool({ connectionString, max: 4, application_name: "plat-webhooks" });
-  pool.on("error", (error) => log.warn({ err: error }, "A database connection of the webhooks broke."));
+  const pool = makePool({
+    connectionString,
+    max: 4,
+    applicationName: "plat-webhooks",
+    onError: (error) => log.warn({ err: error }, "A database connection of the webhooks broke."),
+  });
   const underway = new Set<Promise<void>>();
   let stopping = false;
-  let listener: Client | undefined;
-  /** The process of the database behind the listening connection: as long as it is there, so are we. */
-  let holder = 0;
 
   async function send({ sealed, previous_sealed, mapping, ...delivery }: Delivery): Promise<PostResult> {
     let secrets: string[];
@@ -96,11 +98,12 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 
   const claim = async (): Promise<number> => {
     const room = capacity - underway.size;
-    // Without a listening connection, what it claims would be taken for that of a dead one.
-    if (stopping || room === 0 || !listener) return 0;
+    const current = line.current();
+    // Without the line, what it claims would be taken for that of a dead one.
+    if (stopping || room === 0 || !current) return 0;
     const { rows } = await pool.query<Delivery>(
       "select * from app_private.claim_webhook_deliveries($1, make_interval(secs => $2), $3)",
-      [room, timeoutMs / 1000 + 20, holder],
+      [room, timeoutMs / 1000 + 20, current.pid],
     );
     for (const delivery of rows) {
       const sending = deliver(delivery)
@@ -146,49 +149,27 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     sender.call();
   }, report);
 
-  async function listen(): Promise<void> {
-    const client = new Client({ connectionString, application_name: "plat-webhooks" });
-    client.on("notification", fanner.call);
-    client.on("error", (error) => {
-      if (!stopping) log.warn({ err: error }, "The webhooks' call line broke.");
-      if (listener === client) listener = undefined;
-    });
-    client.on("end", () => {
-      if (listener === client) listener = undefined;
-    });
-    await client.connect();
-    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-    await client.query("listen plat_webhooks");
-    holder = rows[0]!.pid;
-    listener = client;
-  }
-
-  try {
-    await listen();
-  } catch (error) {
+  const line = await openCallLine({
+    connectionString,
+    applicationName: "plat-webhooks",
+    log,
+    listen: { channel: "plat_webhooks", called: fanner.call },
+  }).catch(async (error: unknown) => {
     await pool.end();
     throw error;
-  }
-  let connecting: Promise<void> | undefined;
-  const look = () => {
+  });
+  line.keep(() => {
     fanner.call();
     keeper.call();
-    if (!listener)
-      connecting ??= listen()
-        .catch(report)
-        .finally(() => (connecting = undefined));
-  };
-  const timer = setInterval(look, lookEveryMs);
-  look();
+  }, lookEveryMs);
   return {
     async stop() {
       stopping = true;
-      clearInterval(timer);
-      await connecting;
+      await line.rest();
       await Promise.all([fanner.idle(), keeper.idle(), sender.idle()]);
       await Promise.all(underway);
       await sender.idle();
-      await listener?.end();
+      await line.end();
       await pool.end();
     },
   };

@@ -1,7 +1,13 @@
 /** What the config of a step comes to for one execution: conditions are evaluated, variables looked up, texts written. */
 import { holds } from "./conditions.ts";
-import type { Step } from "./runner.ts";
-import { renderTemplate, renderTemplates } from "./templates.ts";
+import { lookUp, renderTemplate, renderTemplates } from "./templates.ts";
+
+/** A step of a workflow, as its definition says. */
+export interface Step {
+  id: string;
+  type: string;
+  config: Record<string, unknown>;
+}
 
 /** @throws Error with a sentence for whoever reads the execution. */
 export function inputOf({ type, config }: Step, data: Record<string, unknown>): Record<string, unknown> {
@@ -10,14 +16,4 @@ export function inputOf({ type, config }: Step, data: Record<string, unknown>): 
   const input = renderTemplates(config, data) as Record<string, unknown>;
   if (typeof config.html === "string") input.html = renderTemplate(config.html, data, { html: true });
   return input;
-}
-
-/** The value of a variable such as reservation.expiresAt; null where there is none. */
-function lookUp(path: string, data: unknown): unknown {
-  let value = data;
-  for (const name of path.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return value ?? null;
 }

@@ -3,8 +3,11 @@
  * this evaluates conditions, writes texts and calls others on its behalf. Any number of processes may do so at once; what one
  * of them held when it died is due again as soon as its connection is gone.
  */
-import { Client, Pool, type PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
+import { openCallLine, type Line } from "../database/callLine.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
+import { makePool } from "../database/pool.ts";
+import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
@@ -12,7 +15,7 @@ import { createDraftProvider, type DraftProvider } from "../providers/drafts/ind
 import type { Seal } from "../seal.ts";
 import { callWebhook, type Call } from "./call.ts";
 import { holds } from "./conditions.ts";
-import { inputOf } from "./input.ts";
+import { inputOf, type Step } from "./input.ts";
 
 export interface WorkflowsOptions {
   /** The owner's. */
@@ -52,12 +55,6 @@ interface DueStep {
   way: keyof typeof batch;
 }
 
-export interface Step {
-  id: string;
-  type: string;
-  config: Record<string, unknown>;
-}
-
 interface Run {
   executionId: string;
   attempt: number;
@@ -86,32 +83,15 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     drafts = createDraftProvider(),
     timeoutMs = 10_000,
   } = options;
-  const pool = new Pool({ connectionString, max: lanes.length + 2, application_name: "plat-workflows" });
-  pool.on("error", (error) => log.warn({ err: error }, "A database connection of the workflows broke."));
-  // A connection that breaks in the middle of a transaction: the statement that meets it says so.
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const pool = makePool({
+    connectionString,
+    max: lanes.length + 2,
+    applicationName: "plat-workflows",
+    onError: (error) => log.warn({ err: error }, "A database connection of the workflows broke."),
+  });
   const underway = new Set<Promise<void>>();
   const faults = new Map<string, number>();
   let stopping = false;
-  let listener: Client | undefined;
-  /** The process of the database behind the listening connection: as long as it is there, so are we. */
-  let holder = 0;
-
-  async function transaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await pool.connect();
-    let fault: Error | undefined;
-    try {
-      await client.query("begin");
-      const result = await work(client);
-      await client.query("commit");
-      return result;
-    } catch (error) {
-      await client.query("rollback").catch((broken: Error) => (fault = broken));
-      throw error;
-    } finally {
-      client.release(fault);
-    }
-  }
 
   const take = async (client: Pool | PoolClient, due: DueStep, most: number) => {
     const { rows } = await client.query<{ taken: { step?: Step; runs?: Run[] | null } | null }>(
@@ -125,7 +105,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   async function takeStep(due: DueStep): Promise<boolean> {
     if (due.way === "SQL") return (await take(pool, due, batch.SQL)) !== null;
     if (due.way === "CALL") return takeCalls(due);
-    return transaction(async (client) => {
+    return inTransaction(pool, async (client) => {
       const taken = await take(client, due, batch.COMPUTED);
       if (taken?.step && taken.runs) await settle(client, taken.step, taken.runs.map(resultOf(taken.step)));
       return taken !== null;
@@ -137,18 +117,18 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   async function takeCalls(due: DueStep): Promise<boolean> {
     const room = Math.min(capacity - underway.size, batch.CALL);
-    const line = listener;
-    // Without a listening connection, what it holds would be taken for that of a dead one.
-    if (room <= 0 || !line) return false;
+    const current = line.current();
+    // Without the line, what it holds would be taken for that of a dead one.
+    if (room <= 0 || !current) return false;
     let locked: string[] = [];
     try {
-      const taken = await transaction(async (client) => {
+      const taken = await inTransaction(pool, async (client) => {
         const found = await take(client, due, room);
         if (!found?.step || !found.runs) return found;
         const ids = found.runs.map(({ executionId }) => executionId);
         // Who cancels has the lock and waits for the row: it is theirs.
         locked = await inTurn(async () => {
-          const { rows } = await line.query<{ id: string }>(
+          const { rows } = await current.client.query<{ id: string }>(
             "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
             [ids],
           );
@@ -158,16 +138,16 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
         await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
           found.step.id,
           JSON.stringify(found.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
-          holder,
+          current.pid,
           (found.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
         return found;
       });
-      for (const run of taken?.runs ?? []) start(taken!.step!, run, line);
+      for (const run of taken?.runs ?? []) start(taken!.step!, run, current);
       locked = [];
       return taken !== null;
     } finally {
-      if (locked.length > 0) await release(line, locked);
+      if (locked.length > 0) await release(current, locked);
     }
   }
 
@@ -179,30 +159,35 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     return result;
   }
 
-  const release = async (line: Client, ids: string[]): Promise<void> => {
+  const release = async ({ client }: Line, ids: string[]): Promise<void> => {
     await inTurn(() =>
-      line.query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [ids]),
+      client.query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [
+        ids,
+      ]),
     ).catch(() => {}); // a connection that broke holds nothing
   };
 
-  function start(step: Step, run: Run, line: Client): void {
-    const calling = bringIn(step, run, line).finally(() => {
+  function start(step: Step, run: Run, holder: Line): void {
+    const calling = bringIn(step, run, holder).finally(() => {
       underway.delete(calling);
       worker.call();
     });
     underway.add(calling);
   }
 
-  async function bringIn(step: Step, run: Run, line: Client): Promise<void> {
-    const mine = holder;
+  async function bringIn(step: Step, run: Run, holder: Line): Promise<void> {
     try {
       const result = await callOne(step, run);
-      await pool.query("select app_private.settle_call($1, $2, $3)", [step.id, JSON.stringify(result), mine]);
+      await pool.query("select app_private.settle_call($1, $2, $3)", [
+        step.id,
+        JSON.stringify(result),
+        holder.pid,
+      ]);
     } catch (error) {
       // It is called again when the lease is over.
       log.error({ err: error }, "A call of a workflow failed.");
     }
-    await release(line, [run.executionId]);
+    await release(holder, [run.executionId]);
   }
 
   async function callOne(step: Step, run: Run): Promise<Result> {
@@ -240,7 +225,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   /** Lets those go on for whom the event has come that they waited for. */
   async function wake(): Promise<boolean> {
-    return transaction(async (client) => {
+    return inTransaction(pool, async (client) => {
       const { rows } = await client.query<{ woken: Woken[] | null }>(
         "select app_private.wake_executions($1) as woken",
         [batch.COMPUTED],
@@ -296,48 +281,24 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     worker.call();
   }, report);
 
-  async function listen(): Promise<void> {
-    const client = new Client({ connectionString, application_name: "plat-workflows" });
-    client.on("notification", worker.call);
-    client.on("error", (error) => {
-      if (!stopping) log.warn({ err: error }, "The workflows' call line broke.");
-      if (listener === client) listener = undefined;
-    });
-    client.on("end", () => {
-      if (listener === client) listener = undefined;
-    });
-    await client.connect();
-    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-    await client.query("listen plat_workflows");
-    holder = rows[0]!.pid;
-    listener = client;
-  }
-
-  try {
-    await listen();
-  } catch (error) {
+  const line = await openCallLine({
+    connectionString,
+    applicationName: "plat-workflows",
+    log,
+    listen: { channel: "plat_workflows", called: worker.call },
+  }).catch(async (error: unknown) => {
     await pool.end();
     throw error;
-  }
-  let connecting: Promise<void> | undefined;
-  const look = () => {
-    keeper.call();
-    if (!listener)
-      connecting ??= listen()
-        .catch(report)
-        .finally(() => (connecting = undefined));
-  };
-  const timer = setInterval(look, lookEveryMs);
-  look();
+  });
+  line.keep(keeper.call, lookEveryMs);
   return {
     async stop() {
       stopping = true;
-      clearInterval(timer);
-      await connecting;
+      await line.rest();
       await Promise.all([keeper.idle(), worker.idle()]);
       await Promise.all(underway);
       await worker.idle();
-      await listener?.end();
+      await line.end();
       await pool.end();
     },
   };

@@ -82,6 +82,16 @@ export function renderTemplates(value: unknown, data: object): unknown {
   return value;
 }
 
+/** The value of a variable such as reservation.expiresAt; null where there is none. */
+export function lookUp(path: string, data: unknown): unknown {
+  let value = data;
+  for (const name of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value ?? null;
+}
+
 function firstLine(error: unknown): string {
   return (error as Error).message
     .split("\n", 1)[0]!

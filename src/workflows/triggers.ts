@@ -3,7 +3,10 @@
  * left, conditions are evaluated here, and executions are started in the transaction that moves the cursor. Any number of
  * processes may do so at once, and any of them may die.
  */
-import { Client, Pool, type PoolClient } from "pg";
+import type { PoolClient } from "pg";
+import { openCallLine } from "../database/callLine.ts";
+import { makePool } from "../database/pool.ts";
+import { inTransaction } from "../database/transaction.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { holds } from "./conditions.ts";
@@ -46,33 +49,21 @@ function nextTime(schedule: string, timeZone: string): Date | null {
 
 /** Starts to look after triggers, once the database can be reached. */
 export async function startTriggers({ connectionString, log }: TriggersOptions): Promise<Triggers> {
-  const pool = new Pool({ connectionString, max: 3, application_name: "plat-triggers" });
-  pool.on("error", (error) => log.warn({ err: error }, "A database connection of the triggers broke."));
-  // A connection that breaks in the middle of a transaction: the statement that meets it says so.
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const pool = makePool({
+    connectionString,
+    max: 3,
+    applicationName: "plat-triggers",
+    onError: (error) => log.warn({ err: error }, "A database connection of the triggers broke."),
+  });
   let stopping = false;
-  let listener: Client | undefined;
 
   /** False when it is to end. */
-  async function inTransaction(work: (client: PoolClient) => Promise<boolean>): Promise<boolean> {
-    if (stopping) return false;
-    const client = await pool.connect();
-    try {
-      await client.query("begin");
-      const result = await work(client);
-      await client.query("commit");
-      client.release();
-      return result;
-    } catch (error) {
-      // Also rolls back what is open.
-      client.release(true);
-      throw error;
-    }
-  }
+  const unlessStopping = async (work: (client: PoolClient) => Promise<boolean>): Promise<boolean> =>
+    !stopping && inTransaction(pool, work);
 
   /** Reads on in one stream; whether there was one to read. */
   const readEvents = () =>
-    inTransaction(async (client) => {
+    unlessStopping(async (client) => {
       const { rows } = await client.query<{
         organization_id: string;
         upto: string;
@@ -96,7 +87,7 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
 
   /** Selects the subjects of the lines that are due. */
   const runSchedules = () =>
-    inTransaction(async (client) => {
+    unlessStopping(async (client) => {
       const { rows } = await client.query<{ workflow_id: string; schedule: string; time_zone: string }>(
         "select * from app_private.due_schedules()",
       );
@@ -110,7 +101,7 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
 
   /** Starts the next subjects of a line that was due; whether there were some. */
   const startRun = () =>
-    inTransaction(async (client) => {
+    unlessStopping(async (client) => {
       const { rows } = await client.query<{
         workflow_id: string;
         candidates: Candidate[];
@@ -136,44 +127,28 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
     while (await startRun());
   }, report);
 
-  async function listen(): Promise<void> {
-    const client = new Client({ connectionString, application_name: "plat-triggers" });
-    client.on("notification", ({ payload }) => (payload === "SCHEDULE" ? clock : reader).call());
-    client.on("error", (error) => {
-      if (!stopping) log.warn({ err: error }, "The call line of the triggers broke.");
-    });
-    client.on("end", () => {
-      if (listener === client) listener = undefined;
-    });
-    await client.connect();
-    await client.query("listen plat_triggers");
-    listener = client;
-  }
-
-  try {
-    await listen();
-  } catch (error) {
+  const line = await openCallLine({
+    connectionString,
+    applicationName: "plat-triggers",
+    log,
+    listen: {
+      channel: "plat_triggers",
+      called: (payload) => (payload === "SCHEDULE" ? clock : reader).call(),
+    },
+  }).catch(async (error: unknown) => {
     await pool.end();
     throw error;
-  }
-  let connecting: Promise<void> | undefined;
-  const look = () => {
+  });
+  line.keep(() => {
     reader.call();
     clock.call();
-    if (!listener)
-      connecting ??= listen()
-        .catch(report)
-        .finally(() => (connecting = undefined));
-  };
-  const timer = setInterval(look, lookEveryMs);
-  look();
+  }, lookEveryMs);
   return {
     async stop() {
       stopping = true;
-      clearInterval(timer);
-      await connecting;
+      await line.rest();
       await Promise.all([reader.idle(), clock.idle()]);
-      await listener?.end();
+      await line.end();
       await pool.end();
     },
   };

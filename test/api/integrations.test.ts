@@ -92,17 +92,23 @@ const account = (more = {}, credentials = { username: "max", password: "open ses
 });
 
 /** A page of the service. */
-function page(path: string, headers: Record<string, string> = {}) {
+function page(path: string, headers: Record<string, string> = {}, method = "GET") {
   return new Promise<{ status: number; headers: Record<string, any>; text: string }>((done, fail) => {
-    request(new URL(path, world.url), { headers, rejectUnauthorized: false, agent: false }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (part: string) => (text += part));
-      response.on("end", () => done({ status: response.statusCode!, headers: response.headers, text }));
-    })
+    request(
+      new URL(path, world.url),
+      { method, headers, rejectUnauthorized: false, agent: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("end", () => done({ status: response.statusCode!, headers: response.headers, text }));
+      },
+    )
       .on("error", fail)
       .end();
   });
 }
+/** The button of the page that asks with whom an account is connected. */
+const agree = (path: string) => page(path, {}, "POST");
 const jobs = () => runJobs(world.database.ownerUrl, outbox.provider, undefined, undefined, oauth());
 
 beforeAll(async () => {
@@ -283,6 +289,19 @@ test("what cannot be is refused, with the place of the fault, and leaves nothing
       create(sync({ config: { ...config, mapping: { mail: "{{ data.email" } } })),
       "BAD_USER_INPUT",
       "config.mapping.mail",
+    ],
+    [
+      owen,
+      create(sync({ config: { ...config, mapping: { [`a/b~${"c".repeat(200)}`]: 7 } } })),
+      "BAD_USER_INPUT",
+      `config.mapping.a/b~${"c".repeat(96)}`,
+    ],
+    [owen, create(sync({ config: { ...config, events: ["*", 5] } })), "BAD_USER_INPUT", "config.events[1]"],
+    [
+      max,
+      createOwn({ appKey: "calendar_feed", config: { constructor: 1 } }),
+      "BAD_USER_INPUT",
+      "config.constructor",
     ],
     [owen, create(sync({ name: "x".repeat(301) })), "BAD_USER_INPUT", "name"],
   ];
@@ -638,11 +657,26 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   };
   const callback = await led(consent);
   const forged = callback.replace(/state=[^&]{20}/, "state=AAAAAAAAAAAAAAAAAAAA");
-  expect((await page(forged)).status).toBe(403);
-  expect((await page("/integrations/callback")).status).toBe(403);
-  // The mock checks the verifier against the challenge.
-  const landed = await page(callback);
-  expect(landed).toMatchObject({ status: 200, text: expect.stringContaining("connected") });
+  for (const path of [forged, "/integrations/callback"])
+    expect([(await page(path)).status, (await agree(path)).status]).toEqual([403, 403]);
+  // Whoever opened the address is told whose integration they are about to connect, and nothing happens before they agree.
+  const asked = await page(callback);
+  expect(asked.status).toBe(200);
+  expect(asked.text).toContain("Max");
+  expect(asked.text).toContain(max.email);
+  expect(asked.headers).toMatchObject({
+    "content-security-policy": expect.stringContaining("frame-ancestors 'none'"),
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+  });
+  expect(
+    (await max.get(`query ($id: ID!) { userIntegration(id: $id) { status } }`, { id: made.id }))
+      .userIntegration,
+  ).toEqual({ status: "PENDING" });
+  // Agreed to twice at once, it is taken once. The mock checks the verifier against the challenge.
+  const landed = await Promise.all([agree(callback), agree(callback)]);
+  expect(landed.map((answer) => answer.status).sort()).toEqual([200, 403]);
+  expect(landed.map((answer) => answer.text).join()).toContain("The application is connected");
   expect((await page(callback)).status).toBe(403);
   const read = async () =>
     (await max.get(`query ($id: ID!) { userIntegration(id: $id) { ${fields} } }`, { id: made.id }))
@@ -709,14 +743,14 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
     lastError: expect.stringContaining("give it again"),
   });
   expect((await secretOf()).sealed).toBeNull();
-  const asked = await gives(max, refreshOwn({ id: made.id }));
-  expect(asked).toMatchObject({ status: "ERROR", config: { authorizationUrl: expect.any(String) } });
-  const denied = new URL(await led(asked.config.authorizationUrl), world.url);
+  const again = await gives(max, refreshOwn({ id: made.id }));
+  expect(again).toMatchObject({ status: "ERROR", config: { authorizationUrl: expect.any(String) } });
+  const denied = new URL(await led(again.config.authorizationUrl), world.url);
   denied.searchParams.delete("code");
   denied.searchParams.set("error", "access_denied");
   expect((await page(denied.pathname + denied.search)).status).toBe(502);
   const anew = await gives(max, refreshOwn({ id: made.id }));
-  expect((await page(await led(anew.config.authorizationUrl))).status).toBe(200);
+  expect((await agree(await led(anew.config.authorizationUrl))).status).toBe(200);
   expect(await read()).toMatchObject({ status: "ENABLED", lastError: null });
 
   // One of an organization: whoever has lost the right gets nothing out of a consent.
@@ -725,11 +759,12 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
     create({ organizationId: harbour.id, appKey: "openid_organization" }),
   );
   const way = await led(shared.config.authorizationUrl);
+  expect((await page(way)).text).toMatch(/organization <strong>Harbour.*Ada/);
   await world.owner.query(
     "update app_public.organization_user_connections set role = 'MEMBER' where user_id = $1",
     [world.ada.id],
   );
-  expect((await page(way)).status).toBe(403);
+  expect([(await page(way)).status, (await agree(way)).status]).toEqual([403, 403]);
   expect(
     (
       await owen.get(
@@ -739,14 +774,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
     ).organizationIntegration,
   ).toEqual({ status: "PENDING", connectedBy: { id: world.ada.id } });
 
-  // A former key seals no longer once the job has run.
-  const rotated = createSeal([{ kid: "old", secret: "a former key of the tests with 32 characters" }]);
-  await world.owner.query(
-    "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
-    [made.id, rotated.seal("{}")],
-  );
-  await keep();
-  expect((await secretOf()).sealed).toMatch(/^old\./);
+  // The key that sealed its credentials is gone.
   await world.owner.query(
     "update app_private.integration_secrets set sealed = $2 where integration_id = $1",
     [made.id, "other." + seal.seal("{}").split(".")[1]],

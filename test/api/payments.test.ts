@@ -33,6 +33,7 @@ const members: Record<string, string> = {
   createPaymentIntent: `id clientSecret status amount currency nextActionUrl charge { ${chargeMembers} }`,
   createProcessorCharge: chargeMembers,
   refundProcessorCharge: chargeMembers,
+  updateProcessorCharge: "id metadata status amount version",
   createOrganizationPaymentsRepresentative:
     "id kind status requirements dob processorPersonId verifiedAt version",
   updateOrganizationPaymentsRepresentative: "id status requirements dob version",
@@ -632,11 +633,22 @@ describe("refunds", () => {
     });
     expect(await lookAt(of)).toMatchObject({ status: "REFUNDED" });
     expect((await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code).toBe("CONFLICT");
+    // What the organization's programs note about it is theirs to write, and nothing else of it.
+    const noted = await run(world.owen, "updateProcessorCharge", { id, metadata: { booking: 17 } });
+    expect(noted).toMatchObject({ metadata: { booking: 17 }, status: "REFUNDED", amount: "100.00" });
+    expect(
+      await refused(world.owen, "updateProcessorCharge", { id, metadata: null, expectedVersion: 1 }),
+    ).toMatchObject({ code: "VERSION_MISMATCH", currentVersion: noted.version });
+    expect(await run(world.owen, "updateProcessorCharge", { id, metadata: null })).toMatchObject({
+      metadata: null,
+    });
     expect(await eventsOf(id)).toEqual([
       "charge.created",
       "charge.succeeded",
       "charge.refunded",
       "charge.refunded",
+      "charge.updated",
+      "charge.updated",
     ]);
     // Refunds and charges stay, whoever tries.
     await expect(
@@ -767,9 +779,10 @@ describe("refunds", () => {
     const codes = [
       (await refused(world.owen, "refundProcessorCharge", { chargeId: id })).code,
       (await refused(world.bea, "createPaymentIntent", { depositId: of, amount: 1, cardId: card })).code,
+      (await refused(world.owen, "updateProcessorCharge", { id, metadata: {} })).code,
     ];
     await set("SELLING");
-    expect(codes).toEqual(["PROJECT_ARCHIVED", "PROJECT_ARCHIVED"]);
+    expect(codes).toEqual(["PROJECT_ARCHIVED", "PROJECT_ARCHIVED", "PROJECT_ARCHIVED"]);
   });
 });
 
@@ -1055,6 +1068,8 @@ createPaymentIntent with the buyer's card    | NOTFND | NOTFND | FORBID | NOTFND
 createPaymentIntent for the organization     | yes    | yes    | yes    | yes    | yes     | yes    | yes    | yes      | UNAUTH
 createProcessorCharge with the buyer's card  | NOTFND | NOTFND | FORBID | NOTFND | NOTFND  | yes    | NOTFND | NOTFND   | UNAUTH
 refundProcessorCharge                        | yes    | yes    | NOTFND | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
+updateProcessorCharge                        | yes    | yes    | NOTFND | NOTFND | NOTFND  | FORBID | NOTFND | NOTFND   | UNAUTH
+charge.metadata                              | yes    | yes    | hidden | hidden | hidden  | null   | hidden | hidden   | hidden
 updateProcessorCard of the buyer             | NOTFND | NOTFND | NOTFND | NOTFND | NOTFND  | yes    | NOTFND | NOTFND   | UNAUTH
 removeProcessorCard, a guess                 | NOTFND | NOTFND | NOTFND | NOTFND | NOTFND  | NOTFND | NOTFND | NOTFND   | UNAUTH
 createOrganizationPaymentsRepresentative     | yes    | yes    | FORBID | FORBID | FORBID  | FORBID | FORBID | FORBID   | UNAUTH
@@ -1173,6 +1188,14 @@ describe("who may do what", () => {
         chargeId: charge.id,
         amount: "0.50",
       })),
+      updateProcessorCharge: mutation("updateProcessorCharge", () => ({
+        id: charge.id,
+        metadata: { booking: "B-17" },
+      })),
+      "charge.metadata": inside(
+        `{ processorCharge(id: "${charge.id}") { metadata } }`,
+        (c) => c.metadata?.booking,
+      ),
       "updateProcessorCard of the buyer": mutation("updateProcessorCard", () => ({
         id: card,
         makeDefault: true,

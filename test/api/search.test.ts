@@ -224,6 +224,8 @@ describe("what is found", () => {
       ["Мария Иванова", {}],
       ["שרה כהן", {}],
       ["王小明", {}],
+      ["田中さくら", {}],
+      ["김철수", {}],
       ["Brontë O'Neill", { company: "100%_sure" }],
     ] as const)
       await create("createLead", { projectId: project.id, name, ...more });
@@ -272,6 +274,9 @@ describe("what is found", () => {
     ["Cyrillic letters, in capitals", "МАРИЯ", ["Мария Иванова"]],
     ["from right to left", "כהן", ["שרה כהן"]],
     ["ideographs", "王小", ["王小明"]],
+    ["a given name without the family name", "小明", ["王小明"]],
+    ["a name in a script without spaces, with a space", "田中 さくら", ["田中さくら"]],
+    ["syllables", "철수", ["김철수"]],
     ["SQL", "'; drop table leads; --", []],
     ["quotes and backslashes", `"smith\\" 'john`, ["John Smith", "Smith John Holding"]],
     ["a picture", "🏠", []],

@@ -419,6 +419,36 @@ describe("events", () => {
     expect(listed.map(({ type }) => type)).toEqual(["charge.succeeded", "payment_intent.succeeded"]);
     await receiver.close();
   });
+
+  test("are listed page by page, newest first, and read to the end", async () => {
+    await owner.query("delete from app_private.sandbox_objects where kind = 'event'");
+    await owner.query(
+      `insert into app_private.sandbox_objects (id, kind, data)
+       select 'evt_' || n, 'event', jsonb_build_object('id', 'evt_' || n, 'object', 'event', 'created', $1::bigint + n / 10,
+         'type', case when n % 2 = 0 then 'charge.updated' else 'payout.paid' end, 'data', '{"object": {"object": "charge"}}'::jsonb)
+       from generate_series(1, 505) n order by n`,
+      [Math.floor(Date.now() / 1000) - 100],
+    );
+    const listed = await processor.eventsSince(Date.now() / 1000 - 1000);
+    expect(listed.map(({ id }) => id)).toEqual(
+      Array.from({ length: 252 }, (_, index) => `evt_${(index + 1) * 2}`),
+    );
+    const ids = async (query: string) => {
+      const { body } = await api("GET", `/v1/events?${query}`);
+      return [body.data.map(({ id }: { id: string }) => id), body.has_more];
+    };
+    expect(await ids("limit=2")).toEqual([["evt_505", "evt_504"], true]);
+    expect((await ids(""))[0]).toHaveLength(10);
+    expect(await ids("limit=2&starting_after=evt_3")).toEqual([["evt_2", "evt_1"], false]);
+    expect(await ids("limit=2&ending_before=evt_3")).toEqual([["evt_5", "evt_4"], true]);
+    expect(await ids("limit=9&ending_before=evt_504")).toEqual([["evt_505"], false]);
+    for (const [query, status, param] of [
+      ["limit=101", 400, "limit"],
+      ["starting_after=evt_none", 404, "starting_after"],
+      ["starting_after=evt_1&ending_before=evt_2", 400, "ending_before"],
+    ])
+      expect(await api("GET", `/v1/events?${query}`)).toMatchObject({ status, body: { error: { param } } });
+  });
 });
 
 describe("a processor that fails", () => {

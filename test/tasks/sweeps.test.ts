@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { parseCrontab } from "graphile-worker";
+import { createSeal } from "../../src/seal.ts";
+import { secretKeys } from "../harness/api.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
@@ -120,6 +122,67 @@ test("expired codes and the tokens of invitations go, those that work stay", asy
   expect(await query("select invite_id from app_private.organization_invite_tokens")).toEqual([
     { invite_id: fresh },
   ]);
+});
+
+test("secrets are sealed anew with the present key, however many, and what cannot be opened is told and kept", async () => {
+  const former = { kid: "2025.b", secret: "a former key of the tests with 32 characters" };
+  const [sealed, lost] = [former, { ...former, kid: "2024" }].map((key) =>
+    createSeal([key]).seal("whsec_old"),
+  );
+  // The lost ones come first: they are in nobody's way.
+  await query(
+    `with hooks as (insert into app_public.webhooks (organization_id, url, events, secret_prefix)
+       select o.id, 'https://hooks.example/' || n, '{*}', 'x' from (select id from app_public.organizations limit 1) o, generate_series(1, 2100) n
+       returning id)
+     insert into app_private.webhook_secrets (webhook_id, sealed, previous_sealed)
+       select id, case when row_number() over (order by id) <= 1050 then $2 else $1 end, $1 from hooks`,
+    [sealed, lost],
+  );
+  const integrations = await query(
+    `with made as (insert into app_public.user_integrations (user_id, app_id, name) select $1, id, name from app_public.integration_apps where key = 'calendar_feed' returning id)
+     insert into app_private.integration_secrets (integration_id, scope, sealed) select id, 'USER', $2 from made returning integration_id`,
+    [world.olga.id, sealed],
+  );
+  const runSealing = () =>
+    runJobs(world.database.ownerUrl, outbox.provider, undefined, undefined, undefined, [
+      ...secretKeys,
+      former,
+    ]);
+  await query("select graphile_worker.add_job('secrets__seal')");
+  const log = (await runSealing()).filter((line) => /secrets of/.test(line));
+  expect(log).toEqual([
+    "info 1 secrets of app_private.integration_secrets.sealed are sealed with the key test now.",
+    "info 2100 secrets of app_private.webhook_secrets.previous_sealed are sealed with the key test now.",
+    "info 1050 secrets of app_private.webhook_secrets.sealed are sealed with the key test now.",
+    "warning 1050 secrets of app_private.webhook_secrets.sealed cannot be opened: the key 2024 of SECRET_KEYS is missing or changed.",
+  ]);
+  expect(
+    await query(
+      "select split_part(sealed, '.', 1) as kid, count(*)::int as n from app_private.webhook_secrets group by 1 order by 1",
+    ),
+  ).toEqual([
+    { kid: "2024", n: 1050 },
+    { kid: "test", n: 1050 },
+  ]);
+  const [{ sealed: anew }] = await query(
+    "select sealed from app_private.integration_secrets where integration_id = $1",
+    [integrations[0].integration_id],
+  );
+  expect(createSeal(secretKeys).open(anew)).toBe("whsec_old");
+  await query("select graphile_worker.add_job('secrets__seal')");
+  expect((await runSealing()).filter((line) => /sealed with/.test(line))).toEqual([]);
+});
+
+test("every column that is named as sealed is among those that are sealed anew", async () => {
+  expect(
+    await query(
+      `select c.table_schema || '.' || c.table_name as relation, c.column_name as name from information_schema.columns c
+       where c.column_name ~ '(^|_)sealed(_|$)' and c.table_schema like 'app\\_%' and c.data_type = 'text'
+         -- Of a consent that takes minutes.
+         and c.column_name <> 'sealed_verifier'
+       order by 1, 2`,
+    ),
+  ).toEqual(await query("select relation, name from app_private.sealed_columns order by 1, 2"));
 });
 
 test("the clock's events: open houses, promotions, deposits and tasks, once each, also of many, and not of archived projects", async () => {

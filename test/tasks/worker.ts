@@ -46,10 +46,12 @@ export async function runJobs(
   fileStore: FileStore = createFileStore({ dataDir: tmpdir() }),
   payments: PaymentProcessor = noProcessor,
   oauth?: OauthClientOptions,
+  keys = secretKeys,
 ): Promise<string[]> {
   const log: string[] = [];
   const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
+  const seal = host.createSeal(keys);
   await runOnce({
     noHandleSignals: true,
     preset: {
@@ -59,8 +61,9 @@ export async function runJobs(
           mail,
           fileStore,
           payments,
+          seal,
           integrations: host.createIntegrations({
-            seal: host.createSeal(secretKeys),
+            seal,
             policy: { loopback: true },
             baseUrl: "https://plat.example",
             oauth,

@@ -7,7 +7,12 @@ import type {
   PersonState,
   RepresentativeFacts,
 } from "./processor.ts";
-import { asked } from "./stripeClient.ts";
+import { all, asked } from "./stripeClient.ts";
+
+/** What is missing now, once each. */
+const dueOf = (
+  requirements: { currently_due?: string[] | null; past_due?: string[] | null } | null | undefined,
+): string[] => [...new Set([...(requirements?.currently_due ?? []), ...(requirements?.past_due ?? [])])];
 
 /** Agents and managers of real estate. */
 const merchantCategory = "6513";
@@ -27,9 +32,9 @@ function addressOf(address: AddressFacts | null): Stripe.AddressParam | undefine
   ) as Stripe.AddressParam;
 }
 
-export function accountState(account: Stripe.Account): AccountState {
+function accountState(account: Stripe.Account): AccountState {
   const { requirements } = account;
-  const due = [...new Set([...(requirements?.currently_due ?? []), ...(requirements?.past_due ?? [])])];
+  const due = dueOf(requirements);
   const reason = requirements?.disabled_reason ?? "";
   const status = reason.startsWith("rejected")
     ? "DISABLED"
@@ -42,9 +47,7 @@ export function accountState(account: Stripe.Account): AccountState {
 }
 
 function personState(person: Stripe.Person): PersonState {
-  const due = [
-    ...new Set([...(person.requirements?.currently_due ?? []), ...(person.requirements?.past_due ?? [])]),
-  ];
+  const due = dueOf(person.requirements);
   const verification = person.verification?.status;
   const status =
     verification === "verified"
@@ -116,9 +119,9 @@ export function stripeAccounts(
       asked(async () => {
         const [account, people] = await Promise.all([
           stripe.accounts.retrieve(id),
-          stripe.accounts.listPersons(id, { limit: 100 }),
+          all(stripe.accounts.listPersons(id, { limit: 100 })),
         ]);
-        return { ...accountState(account), people: people.data.map(personState) };
+        return { ...accountState(account), people: people.map(personState) };
       }),
 
     tellPerson: (accountId, representative) =>

@@ -61,3 +61,10 @@ function translated(error: unknown): unknown {
     error.statusCode === 409;
   return new ProcessorFailure(`${error.type}: ${error.message}`, retryable, undefined);
 }
+
+/** What is on all pages of a list. */
+export async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of pages) items.push(item);
+  return items;
+}

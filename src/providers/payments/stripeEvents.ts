@@ -1,7 +1,7 @@
 /** What Stripe tells by itself, and how it is known to be Stripe. */
 import { Stripe } from "stripe";
 import type { PaymentProcessor, ProcessorEvent } from "./processor.ts";
-import { asked } from "./stripeClient.ts";
+import { all, asked } from "./stripeClient.ts";
 
 /** Events after which something of ours may be different; a list may name twenty. */
 const wanted: Stripe.EventListParams["types"] = [
@@ -68,14 +68,8 @@ export function stripeEvents(
     eventsSince: (seconds) =>
       asked(async () => {
         const since = Math.max(Math.floor(seconds), Math.floor(Date.now() / 1000) - thirtyDays);
-        const events: ProcessorEvent[] = [];
-        for await (const event of stripe.events.list({
-          created: { gte: since },
-          types: wanted!,
-          limit: 100,
-        }))
-          events.push(summary(event));
-        return events.toReversed();
+        const events = await all(stripe.events.list({ created: { gte: since }, types: wanted!, limit: 100 }));
+        return events.reverse().map(summary);
       }),
   };
 }

@@ -9,7 +9,7 @@ import {
   type PaymentState,
   type RefundState,
 } from "./processor.ts";
-import { asked } from "./stripeClient.ts";
+import { all, asked } from "./stripeClient.ts";
 
 const brands: Record<string, string> = {
   visa: "VISA",
@@ -255,10 +255,4 @@ export function stripePayments(
 /** The bank's own reason says more than "declined". */
 function declined(reason: string | null | undefined, code: string | null | undefined): string | null {
   return code === "card_declined" && reason && reason !== "generic_decline" ? reason : (code ?? null);
-}
-
-async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of pages) items.push(item);
-  return items;
 }

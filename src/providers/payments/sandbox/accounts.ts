@@ -11,11 +11,7 @@ const nothingDue = {
   disabled_reason: null as string | null,
 };
 
-async function get(store: Store, id: string): Promise<Thing> {
-  const account = await store.find(id);
-  if (account?.object !== "account") throw missing("account", id, "account");
-  return account;
-}
+export const getAccount = (store: Store, id: string): Promise<Thing> => store.get("account", id, "account");
 
 export async function createAccount(store: Store, params: any): Promise<Thing> {
   if (!["custom", "express", "standard"].includes(params.type)) throw invalid("Invalid type.", "type");
@@ -34,13 +30,9 @@ export async function createAccount(store: Store, params: any): Promise<Thing> {
   return judged(store, account);
 }
 
-export async function retrieveAccount(store: Store, id: string): Promise<Thing> {
-  return get(store, id);
-}
-
 /** An account takes payments when its representative is verified, and everybody else told of. */
 async function judged(store: Store, account: Thing): Promise<Thing> {
-  const people = await listPersons(store, account.id);
+  const people = await store.all("person", { account: account.id });
   const due = people.flatMap(({ id, requirements }) =>
     requirements.currently_due.map((field: string) => `${id}.${field}`),
   );
@@ -66,8 +58,10 @@ async function judged(store: Store, account: Thing): Promise<Thing> {
   return after;
 }
 
-export async function listPersons(store: Store, account: string): Promise<Thing[]> {
-  return store.list("person", { account });
+async function getPerson(store: Store, account: string, id: string): Promise<Thing> {
+  const person = await store.get("person", id, "person");
+  if (person.account !== account) throw missing("person", id, "person");
+  return person;
 }
 
 function looked(person: Thing): Thing {
@@ -118,13 +112,11 @@ export async function savePerson(
   id: string | undefined,
   params: any,
 ): Promise<Thing> {
-  const account = await get(store, accountId);
-  const before = id === undefined ? undefined : await store.find(id);
-  if (id !== undefined && (before?.object !== "person" || before.account !== accountId))
-    throw missing("person", id, "person");
+  const account = await getAccount(store, accountId);
+  const before = id === undefined ? undefined : await getPerson(store, accountId, id);
   const relationship = { ...before?.relationship, ...flags(params.relationship) };
   if (relationship.representative) {
-    const others = await listPersons(store, accountId);
+    const others = await store.all("person", { account: accountId });
     if (others.some((other) => other.relationship.representative && other.id !== id))
       throw invalid("There can only be one representative per account.", "relationship[representative]");
   }
@@ -138,10 +130,9 @@ export async function savePerson(
   return person;
 }
 
-export async function deletePerson(store: Store, accountId: string, id: string): Promise<unknown> {
-  const account = await get(store, accountId);
-  const person = await store.find(id);
-  if (person?.object !== "person" || person.account !== accountId) throw missing("person", id, "person");
+export async function deletePerson(store: Store, accountId: string, id: string): Promise<object> {
+  const account = await getAccount(store, accountId);
+  const person = await getPerson(store, accountId, id);
   await store.remove(id);
   await store.tell("person.deleted", person, accountId);
   await judged(store, account);

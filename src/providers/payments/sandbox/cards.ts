@@ -1,10 +1,13 @@
 /** The well-known test cards, by the tokens that the client library makes of them. */
 import { createHash } from "node:crypto";
-import { ApiError, invalid, missing } from "./errors.ts";
+import { ApiError, invalid } from "./errors.ts";
 import type { Store, Thing } from "./store.ts";
 
-/** What becomes of a charge. */
-export interface Behaviour {
+interface TestCard {
+  last4?: string;
+  brand?: string;
+  funding?: string;
+  /** What becomes of a charge. */
   decline?: { code: string; decline_code?: string; message: string };
   /** Refused only when it is charged, not when a customer gets it. */
   attaches?: boolean;
@@ -13,115 +16,91 @@ export interface Behaviour {
   refund?: "fails" | "pends";
 }
 
-const declines: Record<string, [code: string, declineCode: string | undefined, message: string]> = {
-  "": ["card_declined", "generic_decline", "Your card was declined."],
-  InsufficientFunds: ["card_declined", "insufficient_funds", "Your card has insufficient funds."],
-  LostCard: ["card_declined", "lost_card", "Your card was declined."],
-  StolenCard: ["card_declined", "stolen_card", "Your card was declined."],
-  Fraudulent: ["card_declined", "fraudulent", "Your card was declined."],
-  ExpiredCard: ["expired_card", undefined, "Your card has expired."],
-  IncorrectCvc: ["incorrect_cvc", undefined, "Your card's security code is incorrect."],
-  ProcessingError: [
-    "processing_error",
-    undefined,
-    "An error occurred while processing your card. Try again in a little bit.",
-  ],
-};
+const declinedBy = (decline_code: string, message = "Your card was declined.") => ({
+  decline: { code: "card_declined", decline_code, message },
+});
+const refused = (code: string, message: string) => ({ decline: { code, message } });
+const generic = declinedBy("generic_decline");
+const insufficient = declinedBy("insufficient_funds", "Your card has insufficient funds.");
+const later = { authenticate: true, attaches: true };
 
-function declineOf(kind: string): NonNullable<Behaviour["decline"]> {
-  const [code, decline_code, message] = declines[kind]!;
-  return { code, ...(decline_code && { decline_code }), message };
-}
-
-const behaviours: Record<string, Behaviour> = {
-  ...Object.fromEntries(
-    Object.keys(declines).map((kind) => [`chargeDeclined${kind}`, { decline: declineOf(kind) }]),
-  ),
-  chargeCustomerFail: { decline: declineOf(""), attaches: true },
-  threeDSecureRequired: { authenticate: true },
-  threeDSecure2Required: { authenticate: true },
-  authenticationRequired: { authenticate: true },
-  authenticationRequiredOnSetup: { authenticate: true },
-  threeDSecureRequiredChargeDeclined: { authenticate: true, decline: declineOf(""), attaches: true },
-  authenticationRequiredChargeDeclinedInsufficientFunds: {
-    authenticate: true,
-    decline: declineOf("InsufficientFunds"),
-    attaches: true,
-  },
-  threeDSecureOptional: {},
-  createDispute: { dispute: true },
-  createDisputeProductNotReceived: { dispute: true },
-  refundFail: { refund: "fails" },
-  pendingRefund: { refund: "pends" },
+/** With the last four digits that the documentation gives them; of Visa where nothing else is said. */
+const cards: Readonly<Record<string, TestCard>> = {
+  visa: {},
+  visa_debit: { last4: "5556", funding: "debit" },
+  mastercard: { last4: "4444", brand: "mastercard" },
+  mastercard_debit: { last4: "8210", brand: "mastercard", funding: "debit" },
+  mastercard_prepaid: { last4: "5100", brand: "mastercard", funding: "prepaid" },
+  amex: { last4: "8431", brand: "amex" },
+  discover: { last4: "9424", brand: "discover" },
+  diners: { last4: "3237", brand: "diners" },
+  jcb: { last4: "0505", brand: "jcb" },
+  unionpay: { last4: "0005", brand: "unionpay" },
   bypassPending: {},
+  chargeDeclined: { last4: "0002", ...generic },
+  chargeDeclinedInsufficientFunds: { last4: "9995", ...insufficient },
+  chargeDeclinedLostCard: { last4: "9987", ...declinedBy("lost_card") },
+  chargeDeclinedStolenCard: { last4: "9979", ...declinedBy("stolen_card") },
+  chargeDeclinedFraudulent: { last4: "0019", ...declinedBy("fraudulent") },
+  chargeDeclinedExpiredCard: { last4: "0069", ...refused("expired_card", "Your card has expired.") },
+  chargeDeclinedIncorrectCvc: {
+    last4: "0127",
+    ...refused("incorrect_cvc", "Your card's security code is incorrect."),
+  },
+  chargeDeclinedProcessingError: {
+    last4: "0119",
+    ...refused(
+      "processing_error",
+      "An error occurred while processing your card. Try again in a little bit.",
+    ),
+  },
+  chargeCustomerFail: { last4: "0341", ...generic, attaches: true },
+  threeDSecureOptional: {},
+  threeDSecureRequired: { last4: "3063", authenticate: true },
+  threeDSecure2Required: { last4: "3220", authenticate: true },
+  threeDSecureRequiredChargeDeclined: { last4: "1629", ...generic, ...later },
+  authenticationRequired: { last4: "3184", authenticate: true },
+  authenticationRequiredOnSetup: { authenticate: true },
+  authenticationRequiredChargeDeclinedInsufficientFunds: { ...insufficient, ...later },
+  createDispute: { last4: "0259", dispute: true },
+  createDisputeProductNotReceived: { last4: "2685", dispute: true },
+  refundFail: { last4: "5126", refund: "fails" },
+  pendingRefund: { last4: "7726", refund: "pends" },
 };
 
-const plain: Record<string, { brand: string; last4: string; funding?: string }> = {
-  visa: { brand: "visa", last4: "4242" },
-  visa_debit: { brand: "visa", last4: "5556", funding: "debit" },
-  mastercard: { brand: "mastercard", last4: "4444" },
-  mastercard_debit: { brand: "mastercard", last4: "8210", funding: "debit" },
-  mastercard_prepaid: { brand: "mastercard", last4: "5100", funding: "prepaid" },
-  amex: { brand: "amex", last4: "8431" },
-  discover: { brand: "discover", last4: "9424" },
-  diners: { brand: "diners", last4: "3237" },
-  jcb: { brand: "jcb", last4: "0505" },
-  unionpay: { brand: "unionpay", last4: "0005" },
-};
-
-/** The last four digits that the documentation gives these cards. */
-const lastDigits: Record<string, string> = {
-  chargeDeclined: "0002",
-  chargeDeclinedInsufficientFunds: "9995",
-  chargeDeclinedLostCard: "9987",
-  chargeDeclinedStolenCard: "9979",
-  chargeDeclinedFraudulent: "0019",
-  chargeDeclinedExpiredCard: "0069",
-  chargeDeclinedIncorrectCvc: "0127",
-  chargeDeclinedProcessingError: "0119",
-  chargeCustomerFail: "0341",
-  threeDSecureRequired: "3063",
-  threeDSecure2Required: "3220",
-  authenticationRequired: "3184",
-  createDispute: "0259",
-  createDisputeProductNotReceived: "2685",
-  refundFail: "5126",
-  pendingRefund: "7726",
-  threeDSecureRequiredChargeDeclined: "1629",
-};
-
-const nameOf = (id: string) => /^(?:tok|pm_card)_(.+)$/.exec(id)?.[1];
-
-/** The card of a test token (`tok_visa`) or a test payment method (`pm_card_visa`); undefined for others. */
-export function testCard(id: string): { name: string; card: Record<string, unknown> } | undefined {
-  const given = nameOf(id);
-  if (given === undefined) return undefined;
-  const name = given.replace(/^visa_(?=charge)/, "");
-  const known =
-    plain[name] ?? (behaviours[name] ? { brand: "visa", last4: lastDigits[name] ?? "4242" } : undefined);
-  if (!known) return undefined;
-  const { brand, last4, funding = "credit" } = known as { brand: string; last4: string; funding?: string };
-  return {
-    name,
-    card: {
-      brand,
-      last4,
-      funding,
-      country: "US",
-      exp_month: 12,
-      exp_year: new Date().getUTCFullYear() + 3,
-      fingerprint: createHash("sha256").update(`sandbox card ${name}`).digest("hex").slice(0, 16),
-      checks: { cvc_check: "pass" },
-    },
-  };
+/** Makes a card of a test token (`tok_visa`) or a test payment method (`pm_card_visa`); undefined for others. */
+async function makeCard(
+  store: Store,
+  id: string,
+  prefix: "tok_" | "pm_card_",
+  holder: string | null = null,
+): Promise<Thing | undefined> {
+  if (!id.startsWith(prefix)) return undefined;
+  const name = id.slice(prefix.length).replace(/^visa_(?=charge)/, "");
+  if (!Object.hasOwn(cards, name)) return undefined;
+  const { brand = "visa", last4 = "4242", funding = "credit" } = cards[name]!;
+  return store.put(
+    store.make("payment_method", "pm", {
+      type: "card",
+      card: {
+        brand,
+        last4,
+        funding,
+        country: "US",
+        exp_month: 12,
+        exp_year: new Date().getUTCFullYear() + 3,
+        fingerprint: createHash("sha256").update(`sandbox card ${name}`).digest("hex").slice(0, 16),
+        checks: { cvc_check: "pass" },
+      },
+      test_card: name,
+      customer: null,
+      billing_details: { name: holder },
+      metadata: {},
+    }),
+  );
 }
 
-export const behaviourOf = (method: Thing): Behaviour => behaviours[method.test_card as string] ?? {};
-
-export function declined(behaviour: Behaviour, more: Record<string, unknown> = {}): ApiError {
-  const { message, ...codes } = behaviour.decline!;
-  return new ApiError(402, "card_error", message, { ...codes, ...more });
-}
+export const behaviourOf = (method: Thing): TestCard => cards[method.test_card as string] ?? {};
 
 /** A payment method of a token. */
 export async function createPaymentMethod(store: Store, params: any): Promise<Thing> {
@@ -134,57 +113,31 @@ export async function createPaymentMethod(store: Store, params: any): Promise<Th
       { code: "incorrect_number", param: "card[number]" },
     );
   const token = String(params.card?.token ?? "");
-  const known = token.startsWith("tok_") ? testCard(token) : undefined;
-  if (!known)
-    throw new ApiError(400, "invalid_request_error", `No such token: '${token}'`, {
-      code: "resource_missing",
-      param: "card[token]",
-    });
-  return store.put(
-    store.make("payment_method", "pm", {
-      type: "card",
-      card: known.card,
-      test_card: known.name,
-      customer: null,
-      billing_details: { name: params.billing_details?.name ?? null },
-      metadata: {},
-    }),
-  );
+  const made = await makeCard(store, token, "tok_", params.billing_details?.name);
+  if (!made) throw invalid(`No such token: '${token}'`, "card[token]", "resource_missing");
+  return made;
 }
 
 /** One that is kept, or a new one of a test payment method, each time another. */
 export async function paymentMethod(store: Store, id: string): Promise<Thing> {
-  const known = id.startsWith("pm_card_") ? testCard(id) : undefined;
-  if (known)
-    return store.put(
-      store.make("payment_method", "pm", {
-        type: "card",
-        card: known.card,
-        test_card: known.name,
-        customer: null,
-        billing_details: { name: null },
-        metadata: {},
-      }),
-    );
-  const method = await store.find(id);
-  if (method?.object !== "payment_method") throw missing("PaymentMethod", id, "payment_method");
-  return method;
+  return (await makeCard(store, id, "pm_card_")) ?? store.get("payment_method", id, "payment_method");
 }
 
 export async function attach(store: Store, id: string, customer: string): Promise<Thing> {
-  const owner = await store.find(customer);
-  if (owner?.object !== "customer") throw missing("customer", customer, "customer");
+  await store.get("customer", customer, "customer");
   const method = await paymentMethod(store, id);
   if (method.customer !== null && method.customer !== customer)
     throw invalid("The payment method you provided has already been attached to a customer.");
-  const behaviour = behaviourOf(method);
-  if (behaviour.decline && !behaviour.attaches) throw declined(behaviour);
+  const { decline, attaches } = behaviourOf(method);
+  if (decline && !attaches) {
+    const { message, ...codes } = decline;
+    throw new ApiError(402, "card_error", message, codes);
+  }
   return store.put({ ...method, customer });
 }
 
 export async function detach(store: Store, id: string): Promise<Thing> {
-  const method = await store.find(id);
-  if (method?.object !== "payment_method") throw missing("PaymentMethod", id, "payment_method");
+  const method = await store.get("payment_method", id, "payment_method");
   if (method.customer === null)
     throw invalid(
       "The payment method you provided is not attached to a customer so detachment is impossible.",

@@ -5,7 +5,7 @@ import type { Pool } from "pg";
 import { Stripe } from "stripe";
 import type { Logger } from "../../../log.ts";
 import { settleRefund, shown } from "./payments.ts";
-import { inTransaction, type Thing } from "./store.ts";
+import { withStore, type Thing } from "./store.ts";
 
 /** Where deliveries go, and what signs them. */
 export interface Endpoint {
@@ -81,7 +81,7 @@ export function startDeliveries(
       [leaseSeconds, endpoint !== undefined, most],
     );
     for (const { data } of rows)
-      if (data.object === "refund") await inTransaction(pool, (store) => settleRefund(store, data.id));
+      if (data.object === "refund") await withStore(pool, (store) => settleRefund(store, data.id));
     await Promise.all(
       rows.filter(({ data }) => data.object === "event").map(({ data }) => deliver(data, endpoint!)),
     );

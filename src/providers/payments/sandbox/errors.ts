@@ -13,5 +13,10 @@ export class ApiError extends Error {
 export const invalid = (message: string, param?: string, code?: string) =>
   new ApiError(400, "invalid_request_error", message, { ...(param && { param }), ...(code && { code }) });
 
-export const missing = (what: string, id: string, param = "id") =>
-  new ApiError(404, "invalid_request_error", `No such ${what}: '${id}'`, { code: "resource_missing", param });
+export const missing = (kind: string, id: string, param = "id") =>
+  new ApiError(
+    404,
+    "invalid_request_error",
+    `No such ${kind === "payment_method" ? "PaymentMethod" : kind}: '${id}'`,
+    { code: "resource_missing", param },
+  );

@@ -11,11 +11,11 @@ import type { Logger } from "../../../log.ts";
 import * as accounts from "./accounts.ts";
 import { attach, createPaymentMethod, detach } from "./cards.ts";
 import { startDeliveries, type Endpoint } from "./deliveries.ts";
-import { invalid, missing } from "./errors.ts";
+import { invalid } from "./errors.ts";
 import { authenticationPage, donePage } from "./page.ts";
 import * as payments from "./payments.ts";
 import { requests, type Handler } from "./requests.ts";
-import { inTransaction } from "./store.ts";
+import { withStore } from "./store.ts";
 
 export interface SandboxOptions {
   /** The owner's connection to the database that it keeps its state in. */
@@ -36,13 +36,6 @@ export interface Sandbox {
   deliverTo(endpoint: Endpoint): void;
   stop(): Promise<void>;
 }
-
-const list = (url: string, data: unknown[]) => ({
-  object: "list",
-  url,
-  has_more: false,
-  data: data.map(payments.shown),
-});
 
 export async function startSandbox({
   connectionString,
@@ -66,16 +59,16 @@ export async function startSandbox({
   const route = (method: "get" | "post" | "delete", path: string, handle: Handler, clients = false) =>
     app[method](path, on(handle, { clients }));
   const id = (request: express.Request, name = "id") => String(request.params[name]);
+  const read =
+    (kind: string): Handler =>
+    (store, _params, request) =>
+      store.get(kind, id(request));
 
   route("post", "/v1/customers", (store, { email = null, name = null, metadata = {} }) =>
     store.put(store.make("customer", "cus", { email, name, metadata })),
   );
   route("post", "/v1/payment_methods", createPaymentMethod, true);
-  route("get", "/v1/payment_methods/:id", async (store, _params, request) => {
-    const method = await store.find(id(request));
-    if (method?.object !== "payment_method") throw missing("PaymentMethod", id(request));
-    return method;
-  });
+  route("get", "/v1/payment_methods/:id", read("payment_method"));
   route("post", "/v1/payment_methods/:id/attach", (store, { customer }, request) =>
     attach(store, id(request), String(customer)),
   );
@@ -93,12 +86,7 @@ export async function startSandbox({
     return handle(store, params, request);
   };
   route("post", "/v1/payment_intents", payments.createIntent);
-  route(
-    "get",
-    "/v1/payment_intents/:id",
-    own((store, _params, request) => payments.retrieveIntent(store, id(request))),
-    true,
-  );
+  route("get", "/v1/payment_intents/:id", own(read("payment_intent")), true);
   route(
     "post",
     "/v1/payment_intents/:id/confirm",
@@ -108,24 +96,16 @@ export async function startSandbox({
   route("post", "/v1/payment_intents/:id/cancel", (store, _params, request) =>
     payments.cancelIntent(store, id(request)),
   );
-  route("get", "/v1/charges/:id", async (store, _params, request) => {
-    const charge = await store.find(id(request));
-    if (charge?.object !== "charge") throw missing("charge", id(request));
-    return charge;
-  });
+  route("get", "/v1/charges/:id", read("charge"));
   route("post", "/v1/refunds", payments.createRefund);
-  route("get", "/v1/refunds", async (store, params) => {
-    const where = params.charge ? { charge: params.charge } : { payment_intent: params.payment_intent };
-    // As many as a charge can have: the smallest amounts of it.
-    return list("/v1/refunds", await store.list("refund", where, 10_000));
-  });
-  route("get", "/v1/refunds/:id", async (store, _params, request) => {
-    const refund = await store.find(id(request));
-    if (refund?.object !== "refund") throw missing("refund", id(request));
-    return refund;
-  });
-  route("get", "/v1/disputes", async (store, { charge }) =>
-    list("/v1/disputes", await store.list("dispute", { charge })),
+  route("get", "/v1/refunds", (store, { charge, payment_intent, ...page }) =>
+    store.page("/v1/refunds", "refund", page, {
+      where: { ...(charge && { charge }), ...(payment_intent && { payment_intent }) },
+    }),
+  );
+  route("get", "/v1/refunds/:id", read("refund"));
+  route("get", "/v1/disputes", (store, { charge, ...page }) =>
+    store.page("/v1/disputes", "dispute", page, { where: { ...(charge && { charge }) } }),
   );
   route("post", "/v1/disputes/:id", (store, params, request) =>
     payments.updateDispute(store, id(request), params),
@@ -136,9 +116,9 @@ export async function startSandbox({
   );
 
   route("post", "/v1/accounts", accounts.createAccount);
-  route("get", "/v1/accounts/:id", (store, _params, request) => accounts.retrieveAccount(store, id(request)));
-  route("get", "/v1/accounts/:id/persons", async (store, _params, request) =>
-    list(`/v1/accounts/${id(request)}/persons`, await accounts.listPersons(store, id(request))),
+  route("get", "/v1/accounts/:id", (store, _params, request) => accounts.getAccount(store, id(request)));
+  route("get", "/v1/accounts/:id/persons", (store, page, request) =>
+    store.page(`/v1/accounts/${id(request)}/persons`, "person", page, { where: { account: id(request) } }),
   );
   route("post", "/v1/accounts/:id/persons", (store, params, request) =>
     accounts.savePerson(store, id(request), undefined, params),
@@ -146,21 +126,16 @@ export async function startSandbox({
   route("post", "/v1/accounts/:id/persons/:person", (store, params, request) =>
     accounts.savePerson(store, id(request), id(request, "person"), params),
   );
-  route(
-    "delete",
-    "/v1/accounts/:id/persons/:person",
-    async (store, _params, request) =>
-      (await accounts.deletePerson(store, id(request), id(request, "person"))) as object,
+  route("delete", "/v1/accounts/:id/persons/:person", (store, _params, request) =>
+    accounts.deletePerson(store, id(request), id(request, "person")),
   );
 
-  route("get", "/v1/events", async (store, { created, types }) => {
-    const since = Number(created?.gte ?? 0);
-    const wanted = Object.values(types ?? {});
-    const events = (await store.list("event", {}, 1000)).filter(
-      (event) => event.created >= since && (wanted.length === 0 || wanted.includes(event.type)),
-    );
-    return list("/v1/events", events);
-  });
+  route("get", "/v1/events", (store, { created, types, ...page }) =>
+    store.page("/v1/events", "event", page, {
+      since: created?.gte,
+      types: Object.values<string>(types ?? {}),
+    }),
+  );
 
   app.get("/sandbox/authenticate/:secret", (request, response) => {
     response.type("html").send(authenticationPage(String(request.params["secret"])));
@@ -168,7 +143,7 @@ export async function startSandbox({
   app.post("/sandbox/authenticate/:secret", async (request, response) => {
     const agreed = (request.body as { decision?: string }).decision === "complete";
     try {
-      const back = await inTransaction(pool, (store) =>
+      const back = await withStore(pool, (store) =>
         payments.authenticated(store, String(request.params["secret"]), agreed),
       );
       void deliveries.kick();

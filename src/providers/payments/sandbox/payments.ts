@@ -4,18 +4,10 @@ import { behaviourOf, paymentMethod } from "./cards.ts";
 import { ApiError, invalid, missing } from "./errors.ts";
 import type { Store, Thing } from "./store.ts";
 
-/** An answer with its HTTP status; 402 keeps what happened. */
+/** An answer with another HTTP status than 200, such as 402, which keeps what happened. */
 export interface Reply {
   status: number;
   body: unknown;
-}
-
-const ok = (body: unknown): Reply => ({ status: 200, body });
-
-async function get(store: Store, kind: string, id: string): Promise<Thing> {
-  const thing = await store.find(id);
-  if (thing?.object !== kind) throw missing(kind, id);
-  return thing;
 }
 
 const whole = (value: unknown, param: string): number => {
@@ -27,14 +19,14 @@ const whole = (value: unknown, param: string): number => {
   return number;
 };
 
-export async function createIntent(store: Store, params: any): Promise<Reply> {
+export async function createIntent(store: Store, params: any): Promise<Thing | Reply> {
   const { currency, customer, payment_method, description, metadata, transfer_data, on_behalf_of } = params;
   const amount = whole(params.amount, "amount");
   if (!/^[a-z]{3}$/.test(String(currency)))
     throw invalid("Missing required param: currency.", "currency", "parameter_missing");
-  if (customer) await get(store, "customer", customer);
+  if (customer) await store.get("customer", customer);
   if (transfer_data?.destination) {
-    const account = await get(store, "account", transfer_data.destination);
+    const account = await store.get("account", transfer_data.destination);
     if (!account.charges_enabled)
       throw invalid(
         "Your destination account needs to have at least one of the following capabilities enabled: transfers.",
@@ -66,18 +58,19 @@ export async function createIntent(store: Store, params: any): Promise<Reply> {
   await store.put(intent);
   await store.tell("payment_intent.created", intent);
   if (params.confirm === "true") return confirmIntent(store, intent.id, params, "");
-  return ok(intent);
+  return intent;
 }
 
-export async function retrieveIntent(store: Store, id: string): Promise<Reply> {
-  return ok(await get(store, "payment_intent", id));
-}
-
-export async function confirmIntent(store: Store, id: string, params: any, address: string): Promise<Reply> {
-  let intent = await get(store, "payment_intent", id);
+export async function confirmIntent(
+  store: Store,
+  id: string,
+  params: any,
+  address: string,
+): Promise<Thing | Reply> {
+  let intent = await store.get("payment_intent", id);
   if (!["requires_payment_method", "requires_confirmation", "requires_action"].includes(intent.status))
     throw unexpected(intent, "confirm");
-  if (intent.status === "requires_action" && !params.payment_method) return ok(intent);
+  if (intent.status === "requires_action" && !params.payment_method) return intent;
   if (params.return_url) intent.return_url = params.return_url;
   const given = params.payment_method ?? intent.payment_method;
   if (!given)
@@ -107,13 +100,13 @@ export async function confirmIntent(store: Store, id: string, params: any, addre
     };
     await store.put(intent);
     await store.tell("payment_intent.requires_action", intent);
-    return ok(intent);
+    return intent;
   }
   return charge(store, intent, method);
 }
 
 /** The bank behind the card decides. */
-async function charge(store: Store, intent: Thing, method: Thing): Promise<Reply> {
+async function charge(store: Store, intent: Thing, method: Thing): Promise<Thing | Reply> {
   const { decline, dispute } = behaviourOf(method);
   const { amount, currency } = intent;
   const fee = decline ? 0 : Math.round(amount * 0.029) + (currency === "jpy" || currency === "krw" ? 0 : 30);
@@ -171,7 +164,7 @@ async function charge(store: Store, intent: Thing, method: Thing): Promise<Reply
   await store.tell(decline ? "payment_intent.payment_failed" : "payment_intent.succeeded", after);
   if (dispute) await openDispute(store, made);
   if (error) return { status: 402, body: { error: { ...error, payment_intent: after } } };
-  return ok(after);
+  return after;
 }
 
 async function openDispute(store: Store, of: Thing): Promise<void> {
@@ -190,13 +183,13 @@ async function openDispute(store: Store, of: Thing): Promise<void> {
 }
 
 /** Evidence that says winning_evidence or losing_evidence decides, as it does at the real one in test mode. */
-export async function updateDispute(store: Store, id: string, params: any): Promise<Reply> {
-  const dispute = await get(store, "dispute", id);
+export async function updateDispute(store: Store, id: string, params: any): Promise<Thing> {
+  const dispute = await store.get("dispute", id);
   const text = params.evidence?.uncategorized_text;
   const status = text === "winning_evidence" ? "won" : text === "losing_evidence" ? "lost" : dispute.status;
   const after = await store.put({ ...dispute, status });
   await store.tell(status === dispute.status ? "charge.dispute.updated" : "charge.dispute.closed", after);
-  return ok(after);
+  return after;
 }
 
 /** What the payer decided on the page of the bank. */
@@ -224,12 +217,12 @@ export async function authenticated(store: Store, secret: string, agreed: boolea
     : null;
 }
 
-export async function cancelIntent(store: Store, id: string): Promise<Reply> {
-  const intent = await get(store, "payment_intent", id);
+export async function cancelIntent(store: Store, id: string): Promise<Thing> {
+  const intent = await store.get("payment_intent", id);
   if (["succeeded", "canceled", "processing"].includes(intent.status)) throw unexpected(intent, "cancel");
   const after = await store.put({ ...intent, status: "canceled", next_action: null });
   await store.tell("payment_intent.canceled", after);
-  return ok(after);
+  return after;
 }
 
 function unexpected(intent: Thing, what: string): ApiError {
@@ -240,15 +233,11 @@ function unexpected(intent: Thing, what: string): ApiError {
   );
 }
 
-export async function createRefund(store: Store, params: any): Promise<Reply> {
+export async function createRefund(store: Store, params: any): Promise<Thing> {
   // The charge is locked from here: refunds at once take turns.
   const of = params.charge
-    ? await get(store, "charge", params.charge)
-    : await get(
-        store,
-        "charge",
-        (await get(store, "payment_intent", String(params.payment_intent))).latest_charge ?? "",
-      );
+    ? await store.get("charge", params.charge)
+    : await store.get("charge", (await store.get("payment_intent", params.payment_intent)).latest_charge);
   if (of.status !== "succeeded") throw invalid(`Charge ${of.id} is not paid and cannot be refunded.`);
   if (of.disputed)
     throw invalid(
@@ -283,30 +272,23 @@ export async function createRefund(store: Store, params: any): Promise<Reply> {
   const after = await store.put({ ...of, amount_refunded, refunded: amount_refunded === of.amount });
   await store.tell("refund.created", refund);
   await store.tell("charge.refunded", after);
-  return ok(refund);
+  return refund;
 }
 
 /** What becomes of a refund later, at the banks that the test cards stand for. */
 export async function settleRefund(store: Store, id: string): Promise<void> {
-  const { due, ...refund } = await get(store, "refund", id);
+  const { due, ...settled } = await store.get("refund", id);
   if (due === undefined) return;
-  const { charge: chargeId, amount } = refund as Thing;
+  const refund = settled as Thing;
   if (refund["status"] === "pending") {
-    await store.tell(
-      "refund.updated",
-      await store.put({ ...(refund as unknown as Thing), status: "succeeded" }),
-    );
+    await store.tell("refund.updated", await store.put({ ...refund, status: "succeeded" }));
     return;
   }
-  const of = await get(store, "charge", chargeId);
-  await store.put({ ...of, amount_refunded: of.amount_refunded - amount, refunded: false });
+  const of = await store.get("charge", refund["charge"]);
+  await store.put({ ...of, amount_refunded: of.amount_refunded - refund["amount"], refunded: false });
   await store.tell(
     "refund.failed",
-    await store.put({
-      ...(refund as unknown as Thing),
-      status: "failed",
-      failure_reason: "expired_or_canceled_card",
-    }),
+    await store.put({ ...refund, status: "failed", failure_reason: "expired_or_canceled_card" }),
   );
 }
 
@@ -322,9 +304,10 @@ export async function expanded(store: Store, body: any, expand: unknown): Promis
   return shown(result);
 }
 
-/** Without what only the sandbox knows. */
+/** Without what only the sandbox knows; of a list, each. */
 export function shown(thing: any): any {
   if (thing === null || typeof thing !== "object" || Array.isArray(thing)) return thing;
+  if (thing.object === "list") return { ...thing, data: thing.data.map(shown) };
   const { test_card: _card, due: _due, tries: _tries, is_detached: _detached, ...rest } = thing;
   return rest;
 }

@@ -4,7 +4,7 @@ import type { Request, RequestHandler, Response } from "express";
 import type { Pool } from "pg";
 import { ApiError } from "./errors.ts";
 import { expanded, shown, type Reply } from "./payments.ts";
-import { inTransaction, type Store } from "./store.ts";
+import { withStore, type Store } from "./store.ts";
 
 export type Handler = (store: Store, params: any, request: Request) => Promise<Reply | object>;
 
@@ -56,13 +56,13 @@ async function answer(
     const { status, body } = isReply(result) ? result : { status: 200, body: result };
     return { status, body: status === 200 ? await expanded(store, body, params.expand) : shown(body) };
   };
-  if (key === undefined) return inTransaction(pool, carryOut);
+  if (key === undefined) return withStore(pool, carryOut);
 
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([request.method, request.path, params]))
     .digest("hex");
   // What happens and what is answered are one transaction; the lock is gone with it, also when the process dies.
-  return inTransaction(pool, async (store, client) => {
+  return withStore(pool, async (store, client) => {
     const { rows: locks } = await client.query<{ mine: boolean }>(
       "select pg_try_advisory_xact_lock(hashtextextended('sandbox ' || $1, 0)) as mine",
       [key],

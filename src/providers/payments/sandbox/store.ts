@@ -1,6 +1,8 @@
 /** What the sandbox remembers, in the service's database: one transaction for each request. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import { inTransaction } from "../../../database/transaction.ts";
+import { invalid, missing } from "./errors.ts";
 
 /** An object as the API shows it. */
 export interface Thing {
@@ -8,6 +10,29 @@ export interface Thing {
   object: string;
   created: number;
   [member: string]: any;
+}
+
+/** What clients say of the page that they want. */
+export interface PageParams {
+  limit?: string;
+  starting_after?: string;
+  ending_before?: string;
+}
+
+/** Which objects of a kind. */
+interface Selection {
+  /** The values of members, whose names are ours. */
+  where?: Record<string, string>;
+  /** Made then, in seconds since 1970, or later. */
+  since?: number | undefined;
+  /** One of these types, where there are any. */
+  types?: string[];
+}
+
+interface Around {
+  after?: string | undefined;
+  before?: string | undefined;
+  most?: number;
 }
 
 /** The objects, within one transaction. What was read to be changed is locked. */
@@ -26,14 +51,51 @@ export class Store {
     return rows[0]?.data;
   }
 
-  /** Newest first. */
-  async list(kind: string, where: Record<string, unknown> = {}, limit = 100): Promise<Thing[]> {
+  /** @param param the parameter that named it @throws ApiError where there is no such object of the kind */
+  async get(kind: string, id: unknown, param?: string): Promise<Thing> {
+    const thing = await this.find(String(id));
+    if (thing?.object !== kind) throw missing(kind, String(id), param);
+    return thing;
+  }
+
+  /** All of a kind with these members, newest first. */
+  async all(kind: string, where: Record<string, string>): Promise<Thing[]> {
+    return this.#select(kind, { where });
+  }
+
+  /** The page of a list that the parameters of its request ask for. */
+  async page(
+    url: string,
+    kind: string,
+    { limit = "10", starting_after: after, ending_before: before }: PageParams,
+    of: Selection,
+  ): Promise<{ object: "list"; url: string; has_more: boolean; data: Thing[] }> {
+    const most = Number(limit);
+    if (!Number.isInteger(most) || most < 1 || most > 100)
+      throw invalid("A list gives from 1 to 100 objects at a time.", "limit", "parameter_invalid_integer");
+    if (after && before) throw invalid("Give starting_after or ending_before, not both.", "ending_before");
+    for (const [param, cursor] of Object.entries({ starting_after: after, ending_before: before }))
+      if (cursor) await this.get(kind, cursor, param);
+    const found = await this.#select(kind, { ...of, after, before, most: most + 1 });
+    const data = found.slice(0, most);
+    return { object: "list", url, has_more: found.length > most, data: before ? data.reverse() : data };
+  }
+
+  /** Newest first, but for those before another: the next to it first. */
+  async #select(
+    kind: string,
+    { where = {}, since, types = [], after, before, most }: Selection & Around,
+  ): Promise<Thing[]> {
+    const position = (n: number) => `(select position from app_private.sandbox_objects where id = $${n})`;
     const { rows } = await this.#client.query<{ data: Thing }>(
       `select data from app_private.sandbox_objects
-       where kind = $1 and ($2::jsonb = '{}' or data @> $2) and (not $2::jsonb ? 'payment_intent' or data ->> 'payment_intent' = $2 ->> 'payment_intent')
-         and (not $2::jsonb ? 'charge' or data ->> 'charge' = $2 ->> 'charge')
-       order by position desc limit $3`,
-      [kind, JSON.stringify(where), limit],
+       where kind = $1 ${Object.keys(where)
+         .map((member, index) => `and data ? '${member}' and data ->> '${member}' = $${index + 7}`)
+         .join(" ")}
+         and ($2::text is null or position < ${position(2)}) and ($3::text is null or position > ${position(3)})
+         and ($4::bigint is null or (data ->> 'created')::bigint >= $4) and ($5::text[] = '{}' or data ->> 'type' = any ($5))
+       order by position ${before ? "" : "desc"} limit $6`,
+      [kind, after, before, since, types, most, ...Object.values(where)],
     );
     return rows.map(({ data }) => data);
   }
@@ -78,20 +140,8 @@ export class Store {
   }
 }
 
-export async function inTransaction<T>(
+/** Does the work on the objects in a transaction. */
+export const withStore = <T>(
   pool: Pool,
   work: (store: Store, client: PoolClient) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect();
-  try {
-    await client.query("begin");
-    const result = await work(new Store(client), client);
-    await client.query("commit");
-    return result;
-  } catch (error) {
-    await client.query("rollback").catch(() => {});
-    throw error;
-  } finally {
-    client.release();
-  }
-}
+): Promise<T> => inTransaction(pool, (client) => work(new Store(client), client));

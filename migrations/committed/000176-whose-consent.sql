@@ -1,0 +1,43 @@
+--! Previous: sha1:3fa61ccafab05cf65b7556872c71d0fe5f32c17d
+--! Hash: sha1:244c6ec63d216029ca6937809f0e7f8c3b487b95
+--! Message: whose-consent
+
+-- The address where consent is given can be passed on, and whoever opens it gives consent for their own account. So the way back says
+-- with whom the account is going to be connected, and asks, before the consent is taken.
+
+create function app_private.open_consent(id uuid, user_id uuid) returns setof app_private.oauth_attempts
+language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+  select a.* from app_private.oauth_attempts a
+  where a.id = open_consent.id and a.user_id = open_consent.user_id and a.expires_at > now()
+    -- Whoever began it may still have it.
+    and exists (select from app_public.users u where u.id = a.user_id and u.status = 'ACTIVE' and u.deleted_at is null)
+    and (exists (select from app_public.user_integrations i where i.id = a.integration_id and i.user_id = a.user_id and i.deleted_at is null)
+      or exists (select from app_public.organization_integrations i
+        join app_public.organization_user_connections m on m.organization_id = i.organization_id and m.user_id = a.user_id and m.role in ('OWNER', 'ADMIN')
+        where i.id = a.integration_id and i.deleted_at is null))
+$$;
+comment on function app_private.open_consent(uuid, uuid) is 'A consent that can be taken; none where it was taken, is too late, or the user has lost the right.';
+
+create function app_private.consent_facts(id uuid, user_id uuid) returns table (integration text, person text, email text, organization text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select f ->> 'name', app_public.users_full_name(u), i.email || case when u.email_verified_at is null then ', not confirmed' else '' end, o.name
+  from app_private.open_consent(consent_facts.id, consent_facts.user_id) a
+  cross join lateral app_private.integration_facts(a.scope, a.integration_id) f
+  join app_public.users u on u.id = a.user_id
+  left join app_hidden.user_identities i on i.user_id = u.id
+  left join app_public.organizations o on a.scope = 'ORGANIZATION' and o.id = (f ->> 'ownerId')::uuid
+$$;
+comment on function app_private.consent_facts(uuid, uuid) is 'With whom an account is going to be connected, for whoever is asked; no row where the consent cannot be taken.';
+grant execute on function app_private.consent_facts to plat_authenticator;
+
+create or replace function app_private.take_consent(id uuid, user_id uuid) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  attempt app_private.oauth_attempts;
+begin
+  delete from app_private.oauth_attempts a using app_private.open_consent(take_consent.id, take_consent.user_id) o where a.id = o.id returning a.* into attempt;
+  if not found then
+    return null;
+  end if;
+  return app_private.integration_facts(attempt.scope, attempt.integration_id) || jsonb_build_object('userId', attempt.user_id, 'sealedVerifier', attempt.sealed_verifier);
+end $$;

@@ -1,0 +1,27 @@
+--! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
+--! Hash: sha1:d89a4348c27ef8bf6264072138dadf6a699587f2
+--! Message: search-ideographs
+
+-- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
+-- given name are found alone as well as together.
+
+create or replace function app_hidden.search_text(value text) returns text
+language plpgsql immutable parallel safe as $$
+declare
+  is_wide constant boolean := octet_length(value) > length(value);
+  -- Separators are named, not classes of characters, which depend on the locale of the database.
+  words text := regexp_replace(app_hidden.fold(case when is_wide then normalize(value, NFKC) else value end),
+    '[\u0001-/:-@\[-`{-\u00bf\u2000-\u206f\u3000-\u303f]+', ' ', 'g');
+begin
+  if is_wide then
+    -- Kana, ideographs, Hangul syllables.
+    words := regexp_replace(regexp_replace(words, '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af])', ' \1 ', 'g'), ' +', ' ', 'g');
+  end if;
+  words := btrim(words);
+  return case when words ~ '[0-9][^0-9 ]|[^0-9 ][0-9]' then regexp_replace(words, '(?<=[0-9])(?=[^0-9 ])|(?<=[^0-9 ])(?=[0-9])', ' ', 'g') else words end;
+end $$;
+comment on function app_hidden.search_text(text) is
+  'The words of a text with a space between them, without case, accents and punctuation, cut where letters and digits meet, and after each letter of a script without spaces: A1203 is found by 1203 and as A-1203.';
+
+update app_private.search_texts t set names = ' ' || app_hidden.search_text(t.names) || ' ', more = app_hidden.search_text(t.more) || ' '
+where t.names || t.more ~ '[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af]';

@@ -1,0 +1,67 @@
+/// <reference types="postgraphile" />
+/**
+ * What the database decides on, and the API gives out as a text that it has signed: login tokens, addresses of files. The keys never
+ * reach the database, so a dump of it signs nothing.
+ */
+import type { LoginTokens } from "../auth/loginToken.ts";
+import type { FileAddresses } from "../files/addresses.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      SignedTextsPlugin: true;
+    }
+    interface Preset {
+      plat?: PlatOptions;
+    }
+    interface PlatOptions {
+      /** Signs the claims of a login token. */
+      signLoginToken?: LoginTokens["sign"];
+      /** Makes an address of what SQL says about a file. */
+      signFileAddress?: FileAddresses["sign"];
+    }
+  }
+}
+
+/** What signs values of a domain of app_public, and their type in GraphQL. */
+const domains: Readonly<Record<string, { option: keyof GraphileConfig.PlatOptions; type: string }>> = {
+  login_token: { option: "signLoginToken", type: "String" },
+  file_address: { option: "signFileAddress", type: "URL" },
+};
+
+const domainOf = (schema: string | undefined, name: string | undefined) =>
+  schema === "app_public" && name !== undefined && Object.hasOwn(domains, name) ? domains[name] : undefined;
+
+export const SignedTextsPlugin: GraphileConfig.Plugin = {
+  name: "SignedTextsPlugin",
+  version: "1.0.0",
+  gather: {
+    hooks: {
+      pgCodecs_PgCodec(info, { pgCodec, pgType }) {
+        const domain = domainOf(pgType.getNamespace()?.nspname, pgType.typname);
+        if (!domain) return;
+        const sign = info.resolvedPreset.plat?.[domain.option];
+        pgCodec.fromPg = (claims) => {
+          if (!sign) throw new Error(`Nothing can be signed: the preset lacks plat.${domain.option}.`);
+          return sign(JSON.parse(claims));
+        };
+      },
+    },
+  },
+  schema: {
+    hooks: {
+      init: {
+        // Before the stock plugin gives the domain a scalar of its own.
+        before: ["PgCodecs"],
+        callback(_, build) {
+          for (const codec of build.allPgCodecs) {
+            const { schemaName, name } = codec.extensions?.pg ?? {};
+            const domain = domainOf(schemaName, name);
+            if (domain) build.setGraphQLTypeForPgCodec(codec, ["input", "output"], domain.type);
+          }
+          return _;
+        },
+      },
+    },
+  },
+};
