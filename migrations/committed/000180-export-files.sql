@@ -1,5 +1,5 @@
---! Previous: sha1:a8b9d7ba41d4974f443f39d3c64153a72bfa2e77
---! Hash: sha1:663fea3f98ffe508fa77697399462666d417fa84
+--! Previous: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
+--! Hash: sha1:fa29d28062abb8a00d5f15182f745673074859bd
 --! Message: export-files
 
 -- What stands in files: no formula whatever separator a program takes, the zone of local times, amounts with their currency.

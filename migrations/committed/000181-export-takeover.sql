@@ -1,5 +1,5 @@
---! Previous: sha1:663fea3f98ffe508fa77697399462666d417fa84
---! Hash: sha1:041c987bc8ed9c2f563b74425d4715dccedaa370
+--! Previous: sha1:fa29d28062abb8a00d5f15182f745673074859bd
+--! Hash: sha1:45d07736b96376f7d75806482e5cc1eeb7ab7b03
 --! Message: export-takeover
 
 -- An export whose worker died is taken over as soon as its job is free, not when the lease is over: a worker that says that it

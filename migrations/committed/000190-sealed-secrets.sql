@@ -1,5 +1,5 @@
---! Previous: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
---! Hash: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
+--! Previous: sha1:45d07736b96376f7d75806482e5cc1eeb7ab7b03
+--! Hash: sha1:a94540e2d7c5c579b0c7a628cda2b815ec7d76d7
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

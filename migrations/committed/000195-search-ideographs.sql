@@ -1,5 +1,5 @@
---! Previous: sha1:ea5c683774cce5fb490754528cdc3b0c232cdc80
---! Hash: sha1:d89a4348c27ef8bf6264072138dadf6a699587f2
+--! Previous: sha1:a94540e2d7c5c579b0c7a628cda2b815ec7d76d7
+--! Hash: sha1:d67488336d5f32e4c26cf6d673a15ea140eaa912
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
