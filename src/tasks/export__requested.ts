@@ -22,7 +22,7 @@ interface Run {
 
 /** Bytes; what the field filesize can say. */
 const largest = 2_000_000_000;
-const beatEveryMs = 2000;
+const beatEveryMs = 1000;
 
 /** Why the work stopped though nothing failed: somebody cancelled it, a right was lost, another worker has it. */
 class Stopped extends Error {}

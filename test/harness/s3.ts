@@ -11,7 +11,7 @@ export interface S3 {
   keys(): Promise<string[]>;
   /** Uploads in parts that were begun and not finished. */
   unfinished(): Promise<string[]>;
-  /** What it did, such as `ObjectCreated:CompleteMultipartUpload`. */
+  /** What it did, such as `ObjectCreated:Put, or of parts ObjectCreated:Post`. */
   events: string[];
   close(): Promise<void>;
 }
@@ -55,7 +55,9 @@ export async function startS3(directory: string): Promise<S3> {
       credentials: { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
     },
     keys: async () =>
-      (await readdir(join(directory, bucket))).flatMap((name) => /^(.+)\._S3rver_object$/.exec(name)?.[1] ?? []),
+      (await readdir(join(directory, bucket))).flatMap(
+        (name) => /^(.+)\._S3rver_object$/.exec(name)?.[1] ?? [],
+      ),
     unfinished,
     events,
     close: () => server.close(),

@@ -6,11 +6,7 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { CreateMultipartUploadCommand, S3Client, UploadPartCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import {
-  createFileStore,
-  FileStoreFailed,
-  type FileStore,
-} from "../../src/providers/files/index.ts";
+import { createFileStore, FileStoreFailed, type FileStore } from "../../src/providers/files/index.ts";
 import { startS3, type S3 } from "../harness/s3.ts";
 
 // Both stores keep the same promises: one in a folder, one in a server that speaks the S3 protocol.
@@ -144,7 +140,10 @@ test("what was begun and not finished is swept when it is old", async () => {
 });
 
 test("a store that cannot be reached, or refuses the key, says so", async () => {
-  const away = createFileStore({ s3: { ...server.options, endpoint: "http://127.0.0.1:9" }, dataDir: folder });
+  const away = createFileStore({
+    s3: { ...server.options, endpoint: "http://127.0.0.1:9" },
+    dataDir: folder,
+  });
   await expect(putBytes(away, newKey(), Buffer.from("x"))).rejects.toThrow(FileStoreFailed);
   await expect(away.get(newKey())).rejects.toThrow(FileStoreFailed);
   const stranger = createFileStore({
