@@ -1,5 +1,5 @@
---! Previous: sha1:fa29d28062abb8a00d5f15182f745673074859bd
---! Hash: sha1:45d07736b96376f7d75806482e5cc1eeb7ab7b03
+--! Previous: sha1:36442eb8937a4540ff5b8dd43b1031a091aaa302
+--! Hash: sha1:51794b27cd69c74356411f852216e052743f172b
 --! Message: export-takeover
 
 -- An export whose worker died is taken over as soon as its job is free, not when the lease is over: a worker that says that it

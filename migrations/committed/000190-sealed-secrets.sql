@@ -1,5 +1,5 @@
---! Previous: sha1:45d07736b96376f7d75806482e5cc1eeb7ab7b03
---! Hash: sha1:a94540e2d7c5c579b0c7a628cda2b815ec7d76d7
+--! Previous: sha1:51794b27cd69c74356411f852216e052743f172b
+--! Hash: sha1:abd46241f3dfb1d35c36302f9a43913ba5cfe393
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

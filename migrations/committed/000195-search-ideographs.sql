@@ -1,5 +1,5 @@
---! Previous: sha1:a94540e2d7c5c579b0c7a628cda2b815ec7d76d7
---! Hash: sha1:d67488336d5f32e4c26cf6d673a15ea140eaa912
+--! Previous: sha1:abd46241f3dfb1d35c36302f9a43913ba5cfe393
+--! Hash: sha1:b46fec5d967c6fd6004346e335ff08597f04cde6
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

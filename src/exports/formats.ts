@@ -5,14 +5,9 @@ import type { FileStore } from "../providers/files/index.ts";
 import type { Pictures } from "./pages.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
 
-/** What no file can hold, in words for whoever asked for it. */
-export class ExportRefused extends Error {}
-
 export interface Format {
   /** Media type. */
   type: string;
-  /** More rows than these do not fit. */
-  mostRows(subject: string): number;
   /** Columns that fit where nobody chose. */
   pageColumns(subject: string): number | null;
   write(source: ExportSource, of: Writing): Promise<Readable>;
@@ -30,7 +25,7 @@ export interface Writing {
 export const inWords = (name: string): string =>
   name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
 
-const unlimited = { mostRows: () => Infinity, pageColumns: () => null };
+const unlimited = { pageColumns: () => null };
 
 export const formats: Readonly<Record<string, Format>> = {
   CSV: {
@@ -52,7 +47,6 @@ export const formats: Readonly<Record<string, Format>> = {
   },
   PDF: {
     type: "application/pdf",
-    mostRows: (subject) => (subject === "FLOOR_PLANS" ? 500 : 5000),
     pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
     write: async (source, { subject, filename: title, store, wrote }) => {
       const { floorPlanPages, tablePages } = await import("./pages.ts");

@@ -1,7 +1,7 @@
 import type { JobHelpers, Task } from "graphile-worker";
 import type { Claims } from "../auth/claims.ts";
 import { CodedError } from "../errors.ts";
-import { ExportRefused, formats } from "../exports/formats.ts";
+import { formats } from "../exports/formats.ts";
 import { openExportSource } from "../exports/source.ts";
 import { withIncoming } from "../files/incoming.ts";
 import { removeLeftovers } from "../files/leftovers.ts";
@@ -65,7 +65,6 @@ const task: Task = async (payload, helpers) => {
 
 /** What is no fault of ours and the same the next time. */
 function refusalOf(error: unknown): { status: string; message: string } | undefined {
-  if (error instanceof ExportRefused) return { status: "FAILED", message: error.message };
   if (error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE")
     return {
       status: "FAILED",
@@ -135,11 +134,6 @@ class Work {
       pageColumns: format.pageColumns(subject),
     });
     try {
-      const most = format.mostRows(subject);
-      if (source.total > most)
-        throw new ExportRefused(
-          `These are ${source.total} rows, and a file of this format has ${most} at most; filter them, or choose CSV or JSONL.`,
-        );
       await query("select app_private.note_export($1, $2, $3, $4, $5)", [
         this.#id,
         worker,

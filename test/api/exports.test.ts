@@ -772,6 +772,26 @@ describe("what cannot be", () => {
     expect(await world.owen.refused(creation, input(rest))).toMatchObject({ code: "BAD_USER_INPUT", field });
   });
 
+  test("more rows than a file of the format can have, when it is asked for and when it is written", async () => {
+    const most = (rows: number) =>
+      world.owner.query(
+        `create or replace function app_hidden.most_rows_of_export(subject text, format text) returns int
+         language sql immutable as $$ select case when format = 'PDF' then ${rows} end $$`,
+      );
+    const { id } = await create({ format: "PDF", columns: ["name"] });
+    const exported = await start(id);
+    await most(1);
+    await work();
+    expect(await read(exported)).toMatchObject({ status: "FAILED", error: expect.stringContaining("1 row") });
+    const refusal = { code: "LIMIT_EXCEEDED", field: "format", limit: 1 };
+    expect(await world.owen.refused(running, { id })).toMatchObject(refusal);
+    const exporting = "mutation ($id: ID!) { exportFloorPlans(input: { projectId: $id }) { id } }";
+    expect(await world.owen.refused(exporting, world.project)).toMatchObject(refusal);
+    expect((await world.owen.ask(exporting, empty)).errors).toBeUndefined();
+    await most(5000);
+    await clear();
+  });
+
   test("more than a few at a time", async () => {
     const { id } = await create();
     const answers = await Promise.all(Array.from({ length: 6 }, () => world.ada.ask(running, { id })));
