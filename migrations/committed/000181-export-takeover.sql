@@ -1,5 +1,5 @@
---! Previous: sha1:36442eb8937a4540ff5b8dd43b1031a091aaa302
---! Hash: sha1:51794b27cd69c74356411f852216e052743f172b
+--! Previous: sha1:fe546c3a8dfcca5c0d9d73d92dc1644d55caebed
+--! Hash: sha1:4d939ff6da8ec962a436185035e775538d4e6f3c
 --! Message: export-takeover
 
 -- An export whose worker died is taken over as soon as its job is free, not when the lease is over: a worker that says that it

@@ -1,5 +1,5 @@
---! Previous: sha1:51794b27cd69c74356411f852216e052743f172b
---! Hash: sha1:abd46241f3dfb1d35c36302f9a43913ba5cfe393
+--! Previous: sha1:4d939ff6da8ec962a436185035e775538d4e6f3c
+--! Hash: sha1:48772126610c892c9bdc901159937d368053198b
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

@@ -1,5 +1,5 @@
---! Previous: sha1:abd46241f3dfb1d35c36302f9a43913ba5cfe393
---! Hash: sha1:b46fec5d967c6fd6004346e335ff08597f04cde6
+--! Previous: sha1:48772126610c892c9bdc901159937d368053198b
+--! Hash: sha1:621b27ac42f093b36fafbef9ce452060dc0e52db
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
