@@ -3,6 +3,7 @@ import type { OauthClientOptions } from "./integrations/oauth.ts";
 import type { S3Options } from "./providers/files/index.ts";
 import type { DraftOptions } from "./providers/drafts/index.ts";
 import { bareAddress } from "./providers/mail/compose.ts";
+import type { TwilioAccount } from "./providers/sms/index.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
 
 export type { JwtKey };
@@ -36,6 +37,8 @@ export interface Config {
   /** Undefined means drafts are composed from facts. */
   readonly ai: DraftOptions | undefined;
   readonly smtpUrl: string | undefined;
+  /** Undefined means text messages are written to `dataDir`. */
+  readonly twilio: Readonly<TwilioAccount> | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
   /** Undefined means the embedded sandbox. */
@@ -121,6 +124,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   const model = read("AI_MODEL");
   const aiBaseUrl = read("AI_BASE_URL");
   const timeoutMs = must("AI_TIMEOUT") * 1000;
+  const accountSid = read("TWILIO_ACCOUNT_SID");
+  const authToken = read("TWILIO_AUTH_TOKEN");
+  const sender = read("TWILIO_SENDER");
+  const twilioApi = read("TWILIO_API");
   const bucket = read("S3_BUCKET");
   const endpoint = read("S3_ENDPOINT");
   const region = must("S3_REGION");
@@ -150,6 +157,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
         ? Object.freeze({ provider, apiKey, model, baseUrl: aiBaseUrl, timeoutMs })
         : undefined,
     smtpUrl: read("SMTP_URL"),
+    twilio:
+      accountSid && authToken && sender
+        ? Object.freeze({ accountSid, authToken, sender, api: twilioApi })
+        : undefined,
     s3: bucket
       ? Object.freeze({
           bucket,
@@ -184,6 +195,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   if (!accessKeyId !== !secretAccessKey)
     problems.push("S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together: set both or neither.");
   if (!bucket && (endpoint || accessKeyId)) problems.push("S3_ENDPOINT and S3_ACCESS_KEY_ID need S3_BUCKET.");
+  const twilioSettings = ["TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_SENDER"] as const;
+  if (new Set(twilioSettings.map((name) => !env[name]?.trim())).size > 1)
+    problems.push(`${twilioSettings.join(", ")} belong together: set all or none.`);
+  if (twilioApi && !env.TWILIO_ACCOUNT_SID) problems.push("TWILIO_API needs TWILIO_ACCOUNT_SID.");
   if (!env.STRIPE_SECRET_KEY && (webhookSecret || stripeApi))
     problems.push("STRIPE_WEBHOOK_SECRET and STRIPE_API need STRIPE_SECRET_KEY.");
   if (authenticatorUrl && !env.DATABASE_URL) problems.push("AUTHENTICATOR_URL needs DATABASE_URL beside it.");

@@ -16,8 +16,10 @@ import { createPreset, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
+import { messagesWebhook } from "./http/messagesWebhook.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
 import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
+import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
 import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
@@ -55,6 +57,8 @@ export interface GraphqlOptions {
   location?: LocationProvider;
   /** Without one, whatever takes it is refused. */
   payments?: PaymentProcessor;
+  /** Whose notices are taken, where it gives any. */
+  sms?: SmsProvider;
   log: Logger;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
@@ -73,6 +77,7 @@ export interface Graphql {
     | "trackers"
     | "unsubscribe"
     | "paymentsWebhook"
+    | "messagesWebhook"
     | "calendars"
     | "consent"
   >;
@@ -94,6 +99,7 @@ export async function startGraphql({
   baseUrl,
   location = createLocationProvider({}),
   payments = noProcessor,
+  sms,
   log,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -147,6 +153,7 @@ export async function startGraphql({
         trackers: trackers(pool),
         unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
         paymentsWebhook: paymentsWebhook(payments, pool),
+        ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         calendars: calendars(pool, baseUrl),
         consent: consentPage(integrations),
         pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),

@@ -19,6 +19,7 @@ import { createDraftProvider } from "./providers/drafts/index.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
+import { createSmsProvider } from "./providers/sms/index.ts";
 import { openPayments } from "./providers/payments/index.ts";
 import { Readiness } from "./readiness.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -77,6 +78,7 @@ async function main(): Promise<void> {
     shutdown.add("payments", payments.close);
     if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
     const drafts = createDraftProvider(config.ai);
+    const sms = createSmsProvider(config);
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -133,7 +135,7 @@ async function main(): Promise<void> {
       };
       const dispatcher = await startDispatcher(sending);
       shutdown.add("webhooks", dispatcher.stop);
-      const workflows = await startWorkflows({ ...sending, drafts });
+      const workflows = await startWorkflows({ ...sending, drafts, sms });
       shutdown.add("workflows", workflows.stop);
       const triggers = await startTriggers(sending);
       shutdown.add("triggers", triggers.stop);
@@ -154,6 +156,7 @@ async function main(): Promise<void> {
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
         payments: payments.processor,
+        sms,
         log,
       });
       shutdown.add("GraphQL", graphql.release);

@@ -138,7 +138,8 @@ export const settings = {
   }),
   DATA_DIR: setting({
     default: "./.data",
-    description: "Folder of the embedded database, the TLS certificate, keys, files and outgoing mail.",
+    description:
+      "Folder of the embedded database, the TLS certificate, keys, files, outgoing mail and text messages.",
     parse: (text) => resolve(text),
   }),
   DATABASE_URL: setting({
@@ -238,6 +239,36 @@ export const settings = {
     defaultText: "mail is written to DATA_DIR/outbox",
     description: "Mail server, `smtp://user:password@host:587` or `smtps://`.",
     parse: urlOf("smtp:", "smtps:"),
+  }),
+  TWILIO_ACCOUNT_SID: setting({
+    defaultText: "text messages are written to DATA_DIR/outbox",
+    description: "Twilio account that text messages are sent with, `AC…`; together with the next two.",
+    parse: (text) => {
+      if (!/^[\w-]{1,64}$/.test(text)) throw new Refusal("must be the SID of an account, such as AC0123…");
+      return text;
+    },
+  }),
+  TWILIO_AUTH_TOKEN: setting({
+    defaultText: "with TWILIO_ACCOUNT_SID",
+    description:
+      "Token of that account; Twilio also signs with it what it tells at `BASE_URL/webhooks/messages`.",
+    parse: (text) => text,
+  }),
+  TWILIO_SENDER: setting({
+    defaultText: "with TWILIO_ACCOUNT_SID",
+    description: "Number that text messages come from, `+14165550123`, or a messaging service, `MG…`.",
+    parse: (text) => {
+      if (!/^(\+[1-9]\d{6,14}|MG\w{32})$/.test(text))
+        throw new Refusal(
+          "must be a number such as +14165550123, or a messaging service, MG and 32 characters",
+        );
+      return text;
+    },
+  }),
+  TWILIO_API: setting({
+    defaultText: "Twilio's own",
+    description: "Address of another server that speaks the API of Twilio.",
+    parse: (text) => urlOf("https:", "http:")(text).replace(/\/+$/, ""),
   }),
   S3_BUCKET: setting({
     defaultText: "files are kept in DATA_DIR/files",

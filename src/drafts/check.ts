@@ -5,13 +5,24 @@
  */
 import type { Fact } from "../providers/drafts/index.ts";
 import { months, number, numberWords, readings, weekdays } from "./numbers.ts";
-import { gifts, reductions, refusedWording } from "./wording.ts";
+import {
+  courtesy,
+  deferring,
+  gifts,
+  greeting,
+  guarded,
+  reductions,
+  refusedWording,
+  titled,
+} from "./wording.ts";
 
 export interface Verdict {
   /** Sentences for people; empty where the text stands. */
   violations: string[];
   /** Keys of the facts that it states. */
   used: Set<string>;
+  /** Sentences that state something beside the facts, for whoever sends it to read twice. */
+  loose: string[];
 }
 
 const limits = { subject: 200, body: 6000 };
@@ -103,6 +114,28 @@ function repeated(
   return undefined;
 }
 
+/** A question for a time to talk or to come, */
+const proposal =
+  /\b(?:suits?|works? for|are you (?:free|available)|could we|can we|shall we|may i|do you have (?:time|a moment)|how about|what about|be convenient|call you|passt|hätten sie|haben sie|seriez-vous|auriez-vous|avez-vous|le (?:vendría|viene)|podríamos|puede)(?!\p{L})/iu;
+/** and for what somebody is after, */
+const wish =
+  /\b(?:are you looking|would you (?:like|rather|prefer)|do you (?:need|want|prefer)|you (?:had|have) in mind|suchen sie|möchten sie|cherchez-vous|préférez-vous|busca|prefiere)(?!\p{L})/iu;
+/** of any home, not of those that there are; */
+const ours =
+  /\b(?:our|ours|we|it|this|these|those|units?|suites?|lots?|unsere?\p{L}*|wir|notre|nos|nous|nuestr\p{L}*|einheit|wohnung|unité|unidad)(?!\p{L})|\d{3}/iu;
+/** none of which states something on the way. */
+const statesToo =
+  /open house|offer|price|promotion|deadline|ready|mov(?:e|ing)|hand(?:ed)? over|keys|deliver|sold|\bends?\b|begins?|starts?|clos(?:e|ing)|sign|decide|pay|deposit|remind|confirm|agreed|appointment|visite libre|offre|prix|offenen? tür|preis|angebot|precio|oferta|puertas abiertas/iu;
+const talk =
+  /\b(?:call|chat|talk|conversation|visit|tour|meeting|appel|entretien|visite|gespräch|anruf|besichtigung|llamada|visita)\b/iu;
+const way =
+  /\b(?:walk|drive|ride|commute|station|bus|train|school|beach|downtown|airport|from|to the|away|fahrt|fuß|entfernt|à pied|distancia|andando)\b/iu;
+/** When a home is ready is a month that a fact says. */
+const handover =
+  /\b(?:mov(?:e|ing) in|(?<!you )(?<!you are )ready(?! to)|finished|complet(?:e|ed|ion)|hand(?:ed|ing)? over|handover|keys|bezugsfertig|einziehen|übergabe|schlüssel|emménag\p{L}*|livraison|remise des clés|mudarse|entrega|llaves)(?!\p{L})/iu;
+const soon =
+  /\b(?:next|this|coming) (?:week|month|year|spring|summer|fall|autumn|winter)\b|\bin (?:an?|one|two|three|four|six|\d+|a few|some) (?:days?|weeks?|months?|years?)\b|\b(?:by|before|in|around) (?:christmas|easter|new year|spring|summer|fall|autumn|winter)\b|nächste\p{L}* (?:woche|monat|jahr)|\bin \p{L}+ (?:wochen|monaten)|le mois prochain|\bdans \p{L}+ (?:semaines|mois)|el (?:mes que viene|próximo mes)|\ben \p{L}+ (?:semanas|meses)/iu;
+
 /** Checks subject and body, as they would be sent. */
 export function checkDraft(
   { subject, body }: { subject: string; body: string },
@@ -122,7 +155,8 @@ export function checkDraft(
     refuse("The text has characters that cannot be seen.");
   if (/[^\P{Nd}0-9]|[\p{Nl}\p{No}]/u.test(text)) refuse("The text has unusual digits.");
   if (/<\/?[a-z!][^>]*>|\]\(|&#?\w+;/i.test(text)) refuse("The text has markup.");
-  let rest = text.normalize("NFKC");
+  const whole = text.normalize("NFKC");
+  let rest = whole;
   const take = (pattern: RegExp, read: (match: RegExpMatchArray) => boolean | void) => {
     rest = rest.replace(pattern, (...groups) => {
       const at = groups.findIndex((group, index) => index > 0 && typeof group === "number");
@@ -190,6 +224,8 @@ export function checkDraft(
   // Units: which a sentence is about decides which facts support it. Without one, it goes on about those before.
   const units = facts.filter(({ kind }) => kind === "unit");
   const mentions: { at: number; unit: Fact }[] = [];
+  /** Where a fact supports an amount or a time. */
+  const backed: number[] = [];
   for (const unit of units)
     if (unit.value.length > 2 || !/^\d+$/.test(unit.value))
       take(
@@ -210,7 +246,7 @@ export function checkDraft(
   };
   take(
     new RegExp(
-      `(?<![\\p{L}])(?:${unitWords})\\s*(?:no\\.?|number|nº|n°|nr\\.?|#)?\\s*(${label})(?![-\\s]?(?:${noun}))((?:\\s*(?:,|&|and|et|y|und)\\s*${label})*)`,
+      `(?<![\\p{L}])(?:${unitWords})[^\\S\\n]*(?:no\\.?|number|nº|n°|nr\\.?|#)?[^\\S\\n]*(${label})(?![-\\s]?(?:${noun}))((?:\\s*(?:,|&|and|et|y|und)\\s*${label})*)`,
       "giu",
     ),
     (match) => {
@@ -222,8 +258,17 @@ export function checkDraft(
     /\b(?:[Uu]nit|[Ss]uite|[Aa]partment|[Aa]pt|[Ll]ot|[Uu]nité|[Uu]nidad|[Ww]ohnung)\s+([A-HJ-Z])\b(?![’'])/g,
     (match) => readLabel(match[1]!, match.index!),
   );
-  const bounds = [...rest.matchAll(/[.!?](?=\s)|\n/g)].map(({ index }) => index);
+  const bounds = [...whole.matchAll(/(?<!\b[ap]\.m)[.!?](?=\s)|\n/gi)].map(({ index }) => index);
   const sentenceOf = (at: number) => bounds.filter((bound) => bound < at).length;
+  const sentenceAt = (at: number) => {
+    const n = sentenceOf(at);
+    return whole.slice((bounds[n - 1] ?? -1) + 1, (bounds[n] ?? whole.length) + 1);
+  };
+  /** Whether what stands there is only asked for, by a question that states nothing. */
+  const isAsked = (at: number, question: RegExp) => {
+    const sentence = sentenceAt(at);
+    return /\?\s*$/.test(sentence) && question.test(sentence) && !statesToo.test(sentence);
+  };
   const unitsAt = (at: number) => {
     let best = -1;
     for (const mention of mentions) {
@@ -238,6 +283,7 @@ export function checkDraft(
     const about = unitsAt(at);
     const fitting =
       about.size === 0 ? candidates : candidates.filter(({ unit }) => unit === undefined || about.has(unit));
+    if (fitting.some(({ kind }) => kind !== "count")) backed.push(at);
     if (!state(fitting))
       unsupported(candidates.length > 0 ? `${written} of ${[...about].join(", ")}` : written);
     return true;
@@ -245,12 +291,22 @@ export function checkDraft(
 
   // Dates and times.
   const moments = facts.map(momentOf).filter((moment) => moment !== undefined);
-  const readDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) =>
-    support(
-      match[0],
-      match.index!,
-      moments.filter(fits).map(({ fact }) => fact),
-    );
+  const readDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) => {
+    const fitting = moments.filter(fits).map(({ fact }) => fact);
+    return fitting.length === 0 && isAsked(match.index!, proposal)
+      ? true
+      : support(match[0], match.index!, fitting);
+  };
+  // The points of a list.
+  let point = 0;
+  take(
+    new RegExp(`^[ \\t]*(\\d{1,2})[.)][ \\t]+(?=\\p{L})(?!(?:${monthNames})(?!\\p{L}))`, "gimu"),
+    (match) => {
+      if (Number(match[1]) !== point + 1) return false;
+      point += 1;
+      return true;
+    },
+  );
   take(/\b(\d{4})-(\d{2})-(\d{2})\b/g, (match) =>
     readDate(
       match,
@@ -291,19 +347,33 @@ export function checkDraft(
       );
     },
   );
+  const readTime = (match: RegExpMatchArray, minutes: number, half?: string) => {
+    const meant = half
+      ? [(minutes % 720) + (half.toLowerCase() === "p" ? 720 : 0)]
+      : minutes < 780
+        ? [minutes, minutes + 720]
+        : [minutes];
+    return readDate(match, (moment) => moment.minutes !== undefined && meant.includes(moment.minutes));
+  };
+  // 2–5 p.m.: the one before the dash has its half from the other.
   take(
-    /\b(\d{1,2})(?::(\d{2})| ?h(?: ?(\d{2}))?(?!\p{L})| ?uhr| ?o'clock|(?= ?[ap]\.?m\b))(?: ?(?:uhr|h)(?!\p{L}))?(?: ?([ap])\.?m\b\.?)?/giu,
-    (match) => {
-      const minutes = Number(match[1]) * 60 + Number(match[2] ?? match[3] ?? 0);
-      const half = match[4]?.toLowerCase();
-      const meant = half
-        ? [(minutes % 720) + (half === "p" ? 720 : 0)]
-        : minutes < 780
-          ? [minutes, minutes + 720]
-          : [minutes];
-      return readDate(match, (moment) => moment.minutes !== undefined && meant.includes(moment.minutes));
-    },
+    /\b(\d{1,2})(?:[:.](\d{2}))?(?=\s?(?:-|–|—|to|and|until|till)\s?\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b)/giu,
+    (match) => readTime(match, Number(match[1]) * 60 + Number(match[2] ?? 0)),
   );
+  take(
+    /\b(\d{1,2})(?::(\d{2})|\.(\d{2})(?= ?[ap]\.?m\b)| ?h(?: ?(\d{2}))?(?!\p{L})| ?uhr| ?o'clock|(?= ?[ap]\.?m\b))(?: ?(?:uhr|h)(?!\p{L}))?(?: ?([ap])\.?m\b\.?)?/giu,
+    (match) =>
+      readTime(match, Number(match[1]) * 60 + Number(match[2] ?? match[3] ?? match[4] ?? 0), match[5]),
+  );
+  take(
+    new RegExp(
+      `\\b(half past|at)\\s+(${[...numberWords.keys()].join("|")})(?=\\s*(?:[.,;!?]|$|o'clock|sharp|on\\b|in the\\b))`,
+      "gimu",
+    ),
+    (match) =>
+      readTime(match, numberWords.get(match[2]!.toLowerCase())! * 60 + (/^half/i.test(match[1]!) ? 30 : 0)),
+  );
+  take(/\b(?:noon|midday|mittags?|midi|mediodía)(?!\p{L})/giu, (match) => readTime(match, 720, "p"));
   take(new RegExp(`(?<!\\p{L})(${[...weekdays.keys()].join("|")})s?(?!\\p{L})`, "giu"), (match) => {
     const wanted = weekdays.get(match[1]!.toLowerCase());
     return readDate(
@@ -312,9 +382,18 @@ export function checkDraft(
         day !== undefined && new Date(Date.UTC(year, month - 1, day)).getUTCDay() === wanted,
     );
   });
-  take(/\b(?:tomorrow|tonight|yesterday|demain|pasado mañana|übermorgen)(?!\p{L})/giu, ([match]) =>
-    unsupported(match),
+  take(/\b(?:tomorrow|tonight|yesterday|demain|pasado mañana|übermorgen)(?!\p{L})/giu, (match) =>
+    readDate(match, () => false),
   );
+  take(
+    /(?<!\b(?:early|late|mid|end|anfang|mitte|ende|début|fin)\s)\b(?:in|im jahr|en)\s+(\d{4})\b/giu,
+    (match) => readDate(match, ({ fact, year }) => fact.kind === "month" && year === Number(match[1])),
+  );
+  // How long it takes to talk.
+  take(/\b[1-6]?\d(?:[-\s]to[-\s][1-6]?\d)?[-\s]minut\p{L}*/giu, (match) => {
+    const sentence = sentenceAt(match.index!);
+    return talk.test(sentence) && !way.test(sentence);
+  });
 
   // Percentages, money, sizes.
   const ofKind = (kind: Fact["kind"], written: string, factor = 1) => {
@@ -368,8 +447,22 @@ export function checkDraft(
       `(?<![\\p{L}\\d])(${number}|${[...numberWords.keys()].join("|")})[-\\s]*(?:\\p{L}+[-\\s]+)?(${noun})`,
       "giu",
     ),
-    (match) => support(match[0], match.index!, counted(match[1]!, match[2]!)),
+    (match) => {
+      const known = counted(match[1]!, match[2]!);
+      return known.length === 0 && isAsked(match.index!, wish) && !ours.test(sentenceAt(match.index!))
+        ? true
+        : support(match[0], match.index!, known);
+    },
   );
+  take(new RegExp(`(?<!\\p{L})(second|third|fourth)\\s+(${noun})`, "giu"), (match) => {
+    const least = ["second", "third", "fourth"].indexOf(match[1]!.toLowerCase()) + 2;
+    const field = nouns.find(([pattern]) => pattern.test(match[2]!))![1];
+    return support(
+      match[0],
+      match.index!,
+      facts.filter((fact) => fact.kind === "count" && fact.field === field && Number(fact.value) >= least),
+    );
+  });
   take(/\p{L}+[-\s](?:percent|per cent|pour cent|por ciento|prozent)(?!\p{L})/giu, ([match]) =>
     unsupported(match),
   );
@@ -379,22 +472,42 @@ export function checkDraft(
   );
   // Whatever number is left has to be one that a fact counts or costs.
   take(new RegExp(number, "g"), (match) => {
-    const whole = [...ofKind("count", match[0]), ...ofKind("money", match[0])];
-    if (whole.length > 0) return support(match[0], match.index!, whole);
+    const known = [...ofKind("count", match[0]), ...ofKind("money", match[0])];
+    if (known.length > 0) return support(match[0], match.index!, known);
     return unsupported(match[0]);
   });
 
-  const plain = text.normalize("NFKC");
+  // Whoever is called by name and title is no fact; but the one who is greeted.
+  for (const { 0: name, index } of rest.matchAll(titled))
+    if (!greeting.test(sentenceAt(index))) unsupported(name);
+  // Money, contracts and building are spoken of with a fact, or to say who knows.
+  const stands = violations.size === 0;
+  for (const { 0: word, index } of whole.matchAll(guarded)) {
+    const sentence = sentenceAt(index);
+    if (
+      stands &&
+      !backed.some((at) => sentenceOf(at) === sentenceOf(index)) &&
+      rest.slice(index, index + word.length) !== settled(word) &&
+      !/\?\s*$/.test(sentence) &&
+      !deferring.test(sentence)
+    )
+      unsupported(sentence);
+  }
+
   const promotions = facts
     .filter(({ subjectType }) => subjectType === "promotion")
     .map(({ statement }) => statement.toLowerCase());
-  for (const [word] of plain.toLowerCase().matchAll(reductions))
+  for (const [word] of whole.toLowerCase().matchAll(reductions))
     if (promotions.length === 0) unsupported(word);
-  for (const [word] of plain.toLowerCase().matchAll(gifts))
+  for (const [word] of whole.toLowerCase().matchAll(gifts))
     if (!promotions.some((statement) => statement.includes(word))) unsupported(word);
   // What is not for sale is not offered.
-  const sentences = plain.split(/(?<=[.!?])\s+|\n/);
+  const sentences = whole.split(/(?<=[.!?])\s+|\n/);
   for (const sentence of sentences) {
+    const time = soon.exec(sentence);
+    if (time && handover.test(sentence)) unsupported(time[0]);
+    const promised = /\b(?:is|are|stays?|remains?) (?:\w+ )?(?:reserved|held|kept) for you\b/i.exec(sentence);
+    if (promised && !units.some(({ reserved }) => reserved)) unsupported(promised[0]);
     const offered =
       /\b(?:available|for sale|still (?:open|free)|disponibles?|à vendre|en venta|verfügbar|zu verkaufen|zu haben)(?!\p{L})/iu.exec(
         sentence,
@@ -413,5 +526,14 @@ export function checkDraft(
       )
         unsupported(`${unit.value} … ${offered[0]}`);
   }
-  return { violations: [...violations], used };
+  const loose = sentences
+    .map((sentence) => sentence.trim())
+    .filter(
+      (sentence) =>
+        wordsOf(sentence).length > 3 &&
+        !/\?\s*$/.test(sentence) &&
+        !courtesy.test(sentence) &&
+        !rest.slice(whole.indexOf(sentence)).slice(0, sentence.length).includes("\u0001"),
+    );
+  return { violations: [...violations], used, loose };
 }

@@ -32,13 +32,15 @@ export async function composeDraft(provider: DraftProvider, begun: BegunDraft): 
   if (begun.doNotContact)
     return { status: "BLOCKED", warnings: ["The lead has asked not to be contacted.", ...begun.warnings] };
   const written = await provider.write(begun);
-  const { violations, used } = checkDraft(written, begun.facts, begun.quotes);
+  const { violations, used, loose } = checkDraft(written, begun.facts, begun.quotes);
   const known = new Set(begun.facts.map(({ key }) => key));
   for (const key of written.factKeys)
     if (known.has(key)) used.add(key);
     else violations.push("The draft names a fact that there is not.");
   const { model, language } = written;
-  const warnings = [...new Set([...violations, ...begun.warnings, ...written.warnings])].slice(
+  const unbacked =
+    violations.length === 0 ? loose.map((sentence) => `No fact says so: “${sentence.slice(0, 200)}”.`) : [];
+  const warnings = [...new Set([...violations, ...begun.warnings, ...written.warnings, ...unbacked])].slice(
     0,
     mostWarnings,
   );

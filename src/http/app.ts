@@ -47,6 +47,8 @@ export interface AppDeps {
   readonly consent?: RequestHandler;
   /** POST /webhooks/payments, where the payment processor tells what changed. */
   readonly paymentsWebhook?: readonly RequestHandler[];
+  /** POST /webhooks/messages, where the provider of text messages tells what became of them. */
+  readonly messagesWebhook?: readonly RequestHandler[];
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -104,6 +106,7 @@ export function createApp(deps: AppDeps): Express {
     app.all("/calendars/:token.ics", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.calendars);
   if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), deps.consent);
   if (deps.paymentsWebhook) app.all("/webhooks/payments", onlyMethods("POST"), ...deps.paymentsWebhook);
+  if (deps.messagesWebhook) app.all("/webhooks/messages", onlyMethods("POST"), ...deps.messagesWebhook);
   if (config.explorer) app.use(explorer(serv));
   app.use(notFound, refuse);
   return app;

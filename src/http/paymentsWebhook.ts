@@ -1,12 +1,8 @@
-import express, { type RequestHandler } from "express";
+import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
-
-/** Bytes; those of the processor are far smaller. */
-const limit = 256 * 1024;
-
-const read = express.raw({ limit, type: () => true, inflate: false });
+import { rawBody } from "./rawBody.ts";
 
 /**
  * POST /webhooks/payments: the payment processor tells what changed. Its signature is checked over the body as it was sent; what is
@@ -14,16 +10,9 @@ const read = express.raw({ limit, type: () => true, inflate: false });
  */
 export function paymentsWebhook(processor: PaymentProcessor, pool: Pick<Pool, "query">): RequestHandler[] {
   return [
-    (request, response, next) =>
-      read(request, response, (error?: { type?: string }) => {
-        if (!error) return next();
-        if (error.type === "entity.too.large")
-          return next(new CodedError("PAYLOAD_TOO_LARGE", "The body is over 256 KB.", { limit }));
-        next(new CodedError("BAD_USER_INPUT", "The body could not be read to its end."));
-      }),
+    rawBody,
     async (request, response) => {
-      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      const event = processor.readEvent(body, request.get("stripe-signature"));
+      const event = processor.readEvent(request.body, request.get("stripe-signature"));
       if (!event)
         throw new CodedError("BAD_USER_INPUT", "The signature is missing, too old, or not the processor's.");
       const isOurs = event.objectId !== null || event.accountId !== null;

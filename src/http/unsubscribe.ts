@@ -1,12 +1,13 @@
 /**
- * /unsubscribe/<token>, the link of notification mails. Mail scanners follow links, so a GET only asks; the POST of the page's
- * button, or of a mail program by RFC 8058, switches that kind of mails off.
+ * /unsubscribe/<token>, the link of notifications and of marketing mails. Mail scanners follow links, so a GET only asks; the
+ * POST of the page's button, or of a mail program by RFC 8058, stops that kind of mails.
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
+import { marketing, type Choice, type UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
 import { button, sendPage } from "./page.ts";
+import { requestState } from "./requestState.ts";
 
 export interface UnsubscribeDeps {
   links: UnsubscribeLinks;
@@ -20,27 +21,62 @@ interface Found {
   wanted: boolean;
 }
 
+/** What `sendPage` says: a heading and HTML. */
+type Said = [title: string, body: string];
+type Database = UnsubscribeDeps["pool"];
+
+const question = button("Stop these mails");
+
 export function unsubscribePage({ links, pool }: UnsubscribeDeps): RequestHandler<{ token: string }> {
   return async (request, response) => {
     const choice = links.open(request.params.token);
     if (!choice) throw new CodedError("FORBIDDEN", "This link is incomplete; copy all of it from the mail.");
-    const values = [choice.memberId, choice.kind];
-    if (request.method === "POST") await pool.query("select app_private.unsubscribe($1, $2)", values);
-    const { rows } = await pool.query<Found>("select * from app_private.notification_choice($1, $2)", values);
-    const {
-      organization,
-      kind_name: kindName,
-      wanted,
-    } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
-    // Who left gets no mails any more, which is what they came for.
-    if (organization === null)
-      return sendPage(response, "You get no such mails", "<p>You are no member there any more.</p>");
-    const what = `about ${kindName} from ${organization}`;
-    if (wanted) return sendPage(response, `Mails ${what}`, button("Stop these mails"));
-    sendPage(
-      response,
-      `No more mails ${what}`,
-      "<p>They are switched off. Other mails go on. Switch them on again in the notification settings of your account.</p>",
-    );
+    const stops = request.method === "POST";
+    const said =
+      choice.kind === marketing
+        ? await ofMarketing(pool, choice, stops, requestState(request).id)
+        : await ofNotifications(pool, choice, stops);
+    sendPage(response, ...said);
   };
+}
+
+async function ofNotifications(pool: Database, { readerId, kind }: Choice, stops: boolean): Promise<Said> {
+  const values = [readerId, kind];
+  if (stops) await pool.query("select app_private.unsubscribe($1, $2)", values);
+  const { rows } = await pool.query<Found>("select * from app_private.notification_choice($1, $2)", values);
+  const {
+    organization,
+    kind_name: kindName,
+    wanted,
+  } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
+  // Who left gets no mails any more, which is what they came for.
+  if (organization === null) return ["You get no such mails", "<p>You are no member there any more.</p>"];
+  const what = `about ${kindName} from ${organization}`;
+  return wanted
+    ? [`Mails ${what}`, question]
+    : [
+        `No more mails ${what}`,
+        "<p>They are switched off. Other mails go on. Switch them on again in the notification settings of your account.</p>",
+      ];
+}
+
+/** The same for everybody to whom the mail is passed on: neither who got it, nor what they chose, nor whether they are known still. */
+async function ofMarketing(
+  pool: Database,
+  { readerId }: Choice,
+  stops: boolean,
+  requestId: string,
+): Promise<Said> {
+  if (stops) await pool.query("select app_private.withdraw_consent($1, $2)", [readerId, requestId]);
+  const { rows } = await pool.query<{ sender: string | null }>(
+    "select app_private.marketing_sender($1) as sender",
+    [readerId],
+  );
+  const what = `marketing mails from ${rows[0]?.sender ?? "this sender"}`;
+  return stops
+    ? [
+        `No more ${what}`,
+        "<p>You are unsubscribed. What concerns an appointment, a reservation or a purchase of yours is still written to you.</p>",
+      ]
+    : [`Stop ${what}?`, question];
 }

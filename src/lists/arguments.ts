@@ -21,6 +21,8 @@ export function listArguments(
   isConnection: boolean,
   args: Record<string, any>,
   isRoot: boolean,
+  /** Whether the field says itself where its rows are from, as a list on a project does. */
+  isOfProject = false,
 ): Record<string, any> {
   const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
   const table = tableOf(build, resource.codec as PgCodec) ?? resource;
@@ -51,7 +53,7 @@ export function listArguments(
               qb.where(condition);
           }),
         );
-        if (hasDeleted) {
+        if (hasDeleted && !isOfProject) {
           const name = sql.identifier(...tableName(table));
           ($select as any).from = $select.deferredSQL(
             lambda($filter, (filter: any) => (filter?.includeDeleted === true ? withDeleted(name) : name)),

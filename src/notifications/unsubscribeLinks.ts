@@ -1,10 +1,14 @@
-/** The links that stop one kind of mails for one member: good for that alone, without signing in, as long as its key lives. */
+/** The links that stop one kind of mails for one reader: good for that alone, without signing in, as long as its key lives. */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-/** A membership and a kind of notifications (a column of app_public.notification_settings). */
+/** The kind of mails that an organization writes to the leads of its workflows and drafts. */
+export const marketing = "marketing";
+
 export interface Choice {
-  memberId: string;
+  /** `marketing`, or a kind of notifications (a column of app_public.notification_settings). */
   kind: string;
+  /** Who gets them: a lead, or a purchase without one; of notifications, a membership. */
+  readerId: string;
 }
 
 export interface UnsubscribeLinks {
@@ -26,17 +30,17 @@ export function createUnsubscribeLinks(
   );
   const signatureBy = (key: Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
   return {
-    sign({ memberId, kind }) {
-      const text = `${kind}.${memberId}`;
+    sign({ kind, readerId }) {
+      const text = `${kind}.${readerId}`;
       return `${baseUrl}/unsubscribe/${text}.${signatureBy(derived[0]!, text).toString("base64url")}`;
     },
     open(token) {
       const match = /^(([a-z_]{1,40})\.([0-9a-f-]{36}))\.([\w-]{43})$/.exec(token);
       if (!match) return undefined;
-      const [, text = "", kind = "", memberId = "", signature = ""] = match;
+      const [, text = "", kind = "", readerId = "", signature = ""] = match;
       const given = Buffer.from(signature, "base64url");
       return derived.some((key) => timingSafeEqual(given, signatureBy(key, text)))
-        ? { memberId, kind }
+        ? { kind, readerId }
         : undefined;
     },
   };

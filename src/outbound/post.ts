@@ -106,8 +106,8 @@ function firstPart(bytes: Buffer, length: number): string {
     .slice(0, length);
 }
 
-/** Seconds or a date, as HTTP allows. */
-function secondsOf(header: string | undefined): number | undefined {
+/** What a header Retry-After says, in seconds: seconds or a date, as HTTP allows. */
+export function secondsOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header);
   const date = Date.parse(header);

@@ -5,6 +5,7 @@
  * Replaces the stock arguments condition, first, offset and orderBy.
  */
 import { listArguments } from "../lists/arguments.ts";
+import { isProjectList } from "../lists/projectList.ts";
 import { portfolioField } from "../lists/portfolioField.ts";
 import { listCodecs, registerRanges, registerTypes } from "../lists/types.ts";
 import { recordTables } from "./tables.ts";
@@ -44,6 +45,7 @@ export const ListsPlugin: GraphileConfig.Plugin = {
             Boolean(isPgFieldConnection),
             { ...args },
             context.Self.name === "Query",
+            isProjectList(fieldScope),
           );
         },
       },

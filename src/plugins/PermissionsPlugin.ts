@@ -6,6 +6,7 @@
 import { inhibitOnNull } from "postgraphile/grafast";
 import { pgClassExpression, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
+import { isProjectList, rowsOfProject } from "../lists/projectList.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -61,13 +62,15 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
             return {
               ...field,
               type: build.graphql.getNullableType(field.type as any),
-              plan: ($given: any) => {
+              plan: ($given: any, fieldArgs: any) => {
                 const $record = afterMutation(build, pgCodec, $given);
                 const [remote] = relation.remoteAttributes;
                 const [local] = relation.localAttributes;
-                return relation.remoteResource.find({
-                  [remote]: keyFor(pgCodec, $record, local, permission),
-                });
+                const $key = keyFor(pgCodec, $record, local, permission);
+                const $list = relation.remoteResource.find({ [remote]: $key });
+                if (isProjectList(context.scope))
+                  rowsOfProject(build, pgFieldResource, $list, $key, fieldArgs);
+                return $list;
               },
             };
           }

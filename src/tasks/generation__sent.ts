@@ -1,6 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
+import { marketing } from "../notifications/unsubscribeLinks.ts";
 import { acceptedDraft } from "../providers/mail/templates.ts";
 
 interface Mail {
@@ -10,6 +11,8 @@ interface Mail {
   sender: string;
   replyTo: string | null;
   organization: string;
+  postalAddress: string | null;
+  leadId: string;
 }
 
 /**
@@ -19,18 +22,21 @@ interface Mail {
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   const { rows } = await helpers.query<Mail>(
-    `select recipient, subject, body, sender, reply_to as "replyTo", organization from app_private.generation_mail($1, $2)`,
+    `select recipient, subject, body, sender, reply_to as "replyTo", organization, postal_address as "postalAddress", lead_id as "leadId"
+     from app_private.generation_mail($1, $2)`,
     [id, idOf(payload, "senderId")],
   );
   const mail = rows[0];
   if (!mail) return;
+  const unsubscribe = helpers.unsubscribeLinks.sign({ kind: marketing, readerId: mail.leadId });
   await deliver(
     helpers,
     {
       key: `generation ${id}`,
       to: mail.recipient,
       ...(mail.replyTo && { replyTo: { name: mail.sender, address: mail.replyTo } }),
-      ...acceptedDraft(mail),
+      unsubscribe,
+      ...acceptedDraft({ ...mail, unsubscribe }),
     },
     idOf(payload, "senderId"),
   );

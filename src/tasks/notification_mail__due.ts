@@ -30,7 +30,7 @@ const task: Task = async (payload, helpers) => {
     );
     const mail = rows[0]!.mail;
     if (!mail) return;
-    const unsubscribe = helpers.unsubscribeLinks.sign(mail);
+    const unsubscribe = helpers.unsubscribeLinks.sign({ kind: mail.kind, readerId: mail.memberId });
     const [first] = mail.items;
     const { name, email } = first!.data;
     await deliver(helpers, {

@@ -21,7 +21,7 @@ const task: Task = async (payload, helpers) => {
          join app_hidden.user_identities i on i.user_id = u.id
          where m.organization_id = o.id and m.role = 'OWNER') as owners
      from app_public.webhooks w join app_public.organizations o on o.id = w.organization_id
-     where w.id = $1 and w.status = 'DISABLED' and w.deleted_at is null and o.deleted_at is null`,
+     where w.id = $1 and w.integration_id is null and w.status = 'DISABLED' and w.deleted_at is null and o.deleted_at is null`,
     [id],
   );
   const webhook = rows[0];

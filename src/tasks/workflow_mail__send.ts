@@ -1,6 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
+import { marketing } from "../notifications/unsubscribeLinks.ts";
 import { composedMail } from "../providers/mail/templates.ts";
 
 interface Mail {
@@ -15,6 +16,8 @@ interface Mail {
   workflow: string;
   toTeam: boolean;
   senderId: string | null;
+  postalAddress: string | null;
+  personId: string | null;
 }
 
 /**
@@ -25,6 +28,7 @@ const task: Task = async (payload, helpers) => {
   const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];
   const { rows } = await helpers.query<Mail>(
     `select key, recipients, subject, body, html, reply_to_name as "replyName", reply_to_address as "replyAddress", organization, workflow, to_team as "toTeam",
+       postal_address as "postalAddress", person_id as "personId",
        case when not to_team then app_private.workflow_mail_sender($1) end as "senderId"
      from app_private.workflow_mail($1, $2)`,
     place,
@@ -32,13 +36,18 @@ const task: Task = async (payload, helpers) => {
   const mail = rows[0];
   if (!mail) return;
   const { key, replyName, replyAddress } = mail;
+  const unsubscribe =
+    mail.personId === null
+      ? undefined
+      : helpers.unsubscribeLinks.sign({ kind: marketing, readerId: mail.personId });
   await deliverToEach(
     helpers,
     mail.recipients,
     {
       key,
       ...(replyAddress ? { replyTo: { name: replyName, address: replyAddress } } : {}),
-      ...composedMail(mail),
+      ...(unsubscribe && { unsubscribe }),
+      ...composedMail({ ...mail, unsubscribe }),
     },
     mail.senderId,
   );

@@ -12,10 +12,12 @@ import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
+import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../seal.ts";
 import { callWebhook, type Call } from "./call.ts";
 import { holds } from "./conditions.ts";
 import { inputOf, type Step } from "./input.ts";
+import { handOver, type Message } from "./message.ts";
 
 export interface WorkflowsOptions {
   /** The owner's. */
@@ -26,6 +28,8 @@ export interface WorkflowsOptions {
   log: Logger;
   /** Who writes drafts; the embedded composer where left out. */
   drafts?: DraftProvider;
+  /** What sends text messages. */
+  sms: SmsProvider;
   /** How long a call may take. */
   timeoutMs?: number;
 }
@@ -60,6 +64,8 @@ interface Run {
   attempt: number;
   data: Record<string, unknown>;
   call: Call | null;
+  /** The text message of a step that sends one, and when it was noted. */
+  noted?: { message: Message; notedAt: number };
 }
 
 interface Woken {
@@ -81,6 +87,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     loopback,
     log,
     drafts = createDraftProvider(),
+    sms,
     timeoutMs = 10_000,
   } = options;
   const pool = makePool({
@@ -141,14 +148,30 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
           current.pid,
           (found.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
+        if (found.step.type === "SEND_SMS") found.runs = await beginMessages(client, found.step, found.runs);
         return found;
       });
-      for (const run of taken?.runs ?? []) start(taken!.step!, run, current);
-      locked = [];
+      for (const run of taken?.runs ?? []) {
+        start(taken!.step!, run, current);
+        locked.splice(locked.indexOf(run.executionId), 1);
+      }
       return taken !== null;
     } finally {
       if (locked.length > 0) await release(current, locked);
     }
+  }
+
+  /** Notes the messages of a step, and gives the runs that have one to hand over; the others are settled. */
+  async function beginMessages(client: PoolClient, step: Step, runs: Run[]): Promise<Run[]> {
+    const notedAt = Date.now();
+    const { rows } = await client.query<{ messages: Record<string, Message> }>(
+      "select app_private.begin_messages($1, $2) as messages",
+      [step.id, JSON.stringify(runs.map(resultOf(step)))],
+    );
+    return runs.flatMap((run) => {
+      const message = rows[0]!.messages[run.executionId];
+      return message ? [{ ...run, noted: { message, notedAt } }] : [];
+    });
   }
 
   /** One query after the other on the listening connection. */
@@ -191,7 +214,8 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   }
 
   async function callOne(step: Step, run: Run): Promise<Result> {
-    const { executionId, attempt } = run;
+    const { executionId, attempt, noted } = run;
+    if (noted) return { executionId, attempt, input: await handOver(sms, noted.message, noted.notedAt) };
     const result = resultOf(step)(run);
     if ("error" in result) return result;
     if (step.type === "DRAFT_WITH_AI") return { executionId, attempt, ...(await draft(run, result.input)) };

@@ -65,7 +65,9 @@ export function isTemplate(text: string): boolean {
 export function renderTemplate(text: string, data: object, { html = false } = {}): string {
   if (!isTemplate(text)) return text;
   try {
-    return engines[html ? "html" : "text"].parseAndRenderSync(text, data) as string;
+    const written = engines[html ? "html" : "text"].parseAndRenderSync(text, data) as string;
+    // As PostgreSQL takes it: a filter may have cut a character in two, or made a NUL.
+    return written.toWellFormed().replaceAll("\0", "\uFFFD");
   } catch (error) {
     throw new Error(`The template cannot be written: ${firstLine(error)}.`, { cause: error });
   }

@@ -274,7 +274,7 @@ test("the provider learns what a mail needs, and nothing else", async () => {
   await note("Assignee secret.", "ASSIGNEE");
   await note("Organization secret.", "ORGANIZATION");
   await suggest({ leadId: lead, instructions: "Mention the garden." });
-  const told = JSON.stringify(asked[0]);
+  const told = JSON.stringify(asked[0]).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "");
   expect(told).not.toMatch(/secret|555|1980|maps\.example|office@|Sams Sally|Open Ollie/);
   expect(asked[0]).toMatchObject({
     instructions: "Mention the garden.",
@@ -600,6 +600,7 @@ test("what a person decides to send goes out once, as it was accepted", async ()
     expect(mail!.to).toMatchObject([{ address: "sid@example.com" }]);
     expect(mail!.replyTo).toMatchObject([{ name: "Max Member", address: world.max.email }]);
     expect(mail!.text).toContain(body.split("\n").at(-1));
+    expect(mail!.text).toContain("Unsubscribe from marketing mails of Harbour Homes:");
     expect((await rowOf(lead))[0].status).toBe("ACCEPTED");
     const { lead: after } = await world.max.get(
       `query ($id: ID!) { lead(id: $id) { status firstResponseAt } }`,

@@ -491,6 +491,14 @@ test("mail goes out from the user's own account, and visibly from the service's 
     to: [expect.stringContaining("lena.")],
     email: { from: { address: "max@builder.example", name: "Max M." } },
   });
+  // In their own name, and with the way out that marketing mail has.
+  expect(smtp.mails[0]!.email.headers).toContainEqual(
+    expect.objectContaining({
+      key: "list-unsubscribe",
+      value: expect.stringMatching(/^<https:\/\/plat\.example\/unsubscribe\/marketing\./),
+    }),
+  );
+  expect(smtp.mails[0]!.email.text).toContain("Unsubscribe from marketing mails of Harbour Homes:\nhttps://");
   expect(await outbox.take()).toEqual([]);
 
   // Its password is changed at the server: the mail goes out all the same, and the account says so.
@@ -630,6 +638,24 @@ test("a sync sends events in the receiver's own fields, signed, again until they
     await gives(owen, remove({ id: made.id }));
     expect(receiver.messages).toHaveLength(before);
     expect(await refuses(owen, refresh({ id: made.id }))).toMatchObject({ code: "NOT_FOUND" });
+    // Made, failed, disabled, deleted: of the webhook that it goes out by no event tells, of the integration they do.
+    const told = async (name: string) =>
+      (
+        await owen.get(
+          `query ($id: ID!, $name: String!) { eventsConnection(filter: { organizationId: $id, names: [$name] }) { totalCount } }`,
+          { id: harbour.id, name },
+        )
+      ).eventsConnection.totalCount;
+    expect(await told("webhook.*")).toBe(0);
+    expect(await told("organization_integration.*")).toBeGreaterThan(4);
+    const { rows: hooks } = await world.owner.query(
+      "select id from app_public.webhooks where integration_id = $1",
+      [made.id],
+    );
+    const { rows: traces } = await world.owner.query("select from app_public.events where subject_id = $1", [
+      hooks[0].id,
+    ]);
+    expect(traces).toEqual([]);
   } finally {
     await dispatcher.stop();
   }

@@ -1,5 +1,4 @@
 /** Mails to members about what happened: who gets which, how many, and how somebody stops them. */
-import { request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
 import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
@@ -9,6 +8,7 @@ import { createBuyer } from "../harness/deals.ts";
 import { negotiate } from "../harness/negotiations.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
+import { visit as visitPage } from "../harness/visit.ts";
 import { answer, startSmtpServer } from "../tasks/smtp.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
@@ -397,27 +397,8 @@ test("readers and senders at the same moment lose nothing and double nothing", a
 });
 
 /** What a browser, or a mail program, gets. */
-const visit = (path: string, method = "GET", body?: string) =>
-  new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
-    request(
-      new URL(path, world.url),
-      {
-        method,
-        rejectUnauthorized: false,
-        agent: false,
-        ...(body && {
-          headers: { "content-type": "application/x-www-form-urlencoded", "content-length": body.length },
-        }),
-      },
-      (reply) => {
-        let text = "";
-        reply.on("data", (part) => (text += part));
-        reply.on("end", () => resolve({ status: reply.statusCode!, headers: reply.headers, text }));
-      },
-    )
-      .on("error", reject)
-      .end(body);
-  });
+const visit = (path: string, method?: string, body?: string) =>
+  visitPage(new URL(path, world.url), method, body);
 
 test("the link in a mail stops its kind, after asking, and nothing else", async () => {
   await sql("update app_public.organizations set name = 'Harbour <Homes>' where id = $1", [world.harbour.id]);
@@ -466,7 +447,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
     `${kind}.${member}`,
     "x",
     createUnsubscribeLinks([{ secret: "a key of somebody else, with 32 characters" }], "")
-      .sign({ memberId: member!, kind: kind! })
+      .sign({ readerId: member!, kind: kind! })
       .split("/")[2]!,
   ])
     expect((await visit(`/unsubscribe/${forged}`, "POST")).status).toBe(403);
@@ -494,7 +475,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
   expect(readers(await run())).toEqual(of(owen, ada));
   await choose(max, { newLead: true });
 
-  const unknown = createUnsubscribeLinks(jwtKeys, "").sign({ memberId: world.harbour.id, kind: "new_lead" });
+  const unknown = createUnsubscribeLinks(jwtKeys, "").sign({ readerId: world.harbour.id, kind: "new_lead" });
   const gone = await visit(unknown, "POST");
   expect([gone.status, gone.text.includes("You get no such mails")]).toEqual([200, true]);
 });

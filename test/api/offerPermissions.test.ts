@@ -28,9 +28,11 @@ floorPrice of the seller's                | yes   | yes   | null      | null    
 floorPrice of the buyer's                 | yes   | yes   | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
 notes of the seller's                     | yes   | yes   | null      | null      | hidden    | hidden    | hidden      | hidden    | hidden
 notes of the buyer's                      | yes   | yes   | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
-events of the seller's                    | 2     | 2     | null      | null      | hidden    | hidden    | hidden      | hidden    | hidden
-events of the buyer's                     | 2     | 2     | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
-events, of the seller's                   | 2     | 2     | none      | none      | none      | none      | none        | none      | none
+cancellationReason of the seller's        | yes   | yes   | yes       | yes       | hidden    | hidden    | hidden      | hidden    | hidden
+cancellationReason of the buyer's         | yes   | yes   | yes       | hidden    | hidden    | null      | hidden      | hidden    | hidden
+events of the seller's                    | 3     | 3     | null      | null      | hidden    | hidden    | hidden      | hidden    | hidden
+events of the buyer's                     | 3     | 3     | null      | hidden    | hidden    | null      | hidden      | hidden    | hidden
+events, of the seller's                   | 3     | 3     | none      | none      | none      | none      | none        | none      | none
 events of the buyer's offer               | 1     | 1     | 1         | hidden    | hidden    | none      | hidden      | hidden    | hidden
 project.negotiations                      | 3     | 3     | 3         | 1         | null      | null      | null        | hidden    | hidden
 project.offers                            | 3     | 3     | 3         | 1         | null      | null      | null        | hidden    | hidden
@@ -178,6 +180,10 @@ beforeAll(async () => {
     beas: await there.negotiation({ ...bought, floorPrice: "300000", notes: "Ours." }),
     foreign: await negotiate(world, olga, peak).negotiation(),
   };
+  await world.owner.query(
+    "update app_public.negotiations set cancellation_reason = 'Ours.' where id = any ($1)",
+    [[known.sams, known.beas]],
+  );
   const offers = {
     unassigned: await there.offer(known.unassigned, "BUYER", 350_000),
     sams: await there.offer(known.sams, "BUYER", 350_000),
@@ -222,6 +228,8 @@ beforeAll(async () => {
     "floorPrice of the buyer's": look("negotiation", known.beas, "floorPrice"),
     "notes of the seller's": look("negotiation", known.sams, "notes"),
     "notes of the buyer's": look("negotiation", known.beas, "notes"),
+    "cancellationReason of the seller's": look("negotiation", known.sams, "cancellationReason"),
+    "cancellationReason of the buyer's": look("negotiation", known.beas, "cancellationReason"),
     "events of the seller's": look("negotiation", known.sams, "events { id }"),
     "events of the buyer's": look("negotiation", known.beas, "events { id }"),
     "events, of the seller's": ask(`query ($id: ID) { events(filter: { subjectId: $id }) { id } }`, {

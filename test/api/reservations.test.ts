@@ -903,6 +903,16 @@ describe("a buyer with a purchase in the project", () => {
     expect(
       await update({ id, status: "CANCELLED", cancellationReason: "changed my mind" }, bea),
     ).toMatchObject({ status: "CANCELLED" });
+    // Their own words they read, those of the team not.
+    const reasonTo = async (person: Person, of = id) =>
+      (await person.get(`query ($id: ID!) { reservation(id: $id) { cancellationReason } }`, { id: of }))
+        .reservation.cancellationReason;
+    expect(await reasonTo(bea)).toBe("changed my mind");
+    await update({ id, cancellationReason: "no loan, they say" });
+    expect([await reasonTo(bea), await reasonTo(owen)]).toEqual([null, "no loan, they say"]);
+    const { id: second } = await reserve({ unitId: await unit() }, bea);
+    await update({ id: second, status: "CANCELLED", cancellationReason: "not serious" });
+    expect([await reasonTo(bea, second), await reasonTo(world.max, second)]).toEqual([null, "not serious"]);
     const { rows } = await world.owner.query(
       "select name, actor_type, actor_id from app_public.events where subject_id = $1 and name <> 'reservation.updated' order by id",
       [id],

@@ -322,7 +322,28 @@ describe("a definition with a fault is refused with its path", () => {
       /name a member of the organization/,
       mail({ to: "MEMBER", memberId: "olga" }),
     ],
-    ["steps[0].type", /no provider of text messages/, step("SEND_SMS", { body: "Hello" })],
+    [
+      "steps[0].config.to",
+      /give one of PERSON, ASSIGNEE, MEMBER/,
+      step("SEND_SMS", { to: "ADDRESS", body: "Hello" }),
+    ],
+    [
+      "steps[0].config.memberId",
+      /is required with to: MEMBER/,
+      step("SEND_SMS", { to: "MEMBER", body: "Hello" }),
+    ],
+    ["steps[0].config.body", /is required/, step("SEND_SMS", {})],
+    ["steps[0].config.body", /7 segments and may take 6/, step("SEND_SMS", { body: "a".repeat(919) })],
+    [
+      "steps[0].config.body",
+      /7 segments and may take 6: .* such as an emoji/,
+      step("SEND_SMS", { body: `${"a".repeat(402)}🏠{{ lead.name }}` }),
+    ],
+    [
+      "steps[0].type",
+      /a unit does not have/,
+      { subjectType: "UNIT", trigger: { type: "MANUAL" }, ...step("SEND_SMS", { body: "Hello" }) },
+    ],
     [
       "steps[0].type",
       /a unit does not have/,

@@ -42,6 +42,14 @@ test("defaults that follow from other settings", () => {
     operatorEmail: "d@b.example",
     webUrl: "https://w.example/app",
   });
+  const twilio = { TWILIO_ACCOUNT_SID: "AC1", TWILIO_AUTH_TOKEN: "t", TWILIO_SENDER: "+14165550199" };
+  expect(loadConfig({ ...twilio, TWILIO_API: "https://sms.example.com/" }).twilio).toEqual({
+    accountSid: "AC1",
+    authToken: "t",
+    sender: "+14165550199",
+    api: "https://sms.example.com",
+  });
+  expect(loadConfig({}).twilio).toBeUndefined();
   expect(loadConfig({ BASE_URL: "https://plat.example.com/" }).baseUrl).toBe("https://plat.example.com");
   expect(loadConfig({ JWT_KEYS: `a:${secret}, b:${secret}x` }).jwtKeys).toEqual([
     { kid: "a", secret },
@@ -72,6 +80,23 @@ const refused: [NodeJS.ProcessEnv, string][] = [
     { DATABASE_URL: "postgres://u@h/d" },
     "DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.",
   ],
+  [
+    { TWILIO_ACCOUNT_SID: "AC1" },
+    "TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN, TWILIO_SENDER belong together: set all or none.",
+  ],
+  [
+    { TWILIO_AUTH_TOKEN: "t", TWILIO_SENDER: "+14165550199" },
+    "TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN, TWILIO_SENDER belong together: set all or none.",
+  ],
+  [
+    { TWILIO_ACCOUNT_SID: "AC1/../AC2", TWILIO_AUTH_TOKEN: "t", TWILIO_SENDER: "+14165550199" },
+    "TWILIO_ACCOUNT_SID must be the SID of an account, such as AC0123….",
+  ],
+  [
+    { TWILIO_ACCOUNT_SID: "AC1", TWILIO_AUTH_TOKEN: "t", TWILIO_SENDER: "4165550199" },
+    "TWILIO_SENDER must be a number such as +14165550123, or a messaging service, MG and 32 characters.",
+  ],
+  [{ TWILIO_API: "https://sms.example.com" }, "TWILIO_API needs TWILIO_ACCOUNT_SID."],
   [{ AUTHENTICATOR_URL: "postgres://u:p@h/d" }, "AUTHENTICATOR_URL needs DATABASE_URL beside it."],
   [{ DEMO: "maybe" }, "DEMO must be 1 (on) or 0 (off)."],
   [{ TLS_CERT: "package.json" }, "TLS_CERT and TLS_KEY belong together: set both or neither."],

@@ -155,6 +155,34 @@ test("leads below projects go along the index of each project", async () => {
   expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5);
 });
 
+test("of a project, whoever sees own leads only in it has no others read", async () => {
+  // A third of the projects is private for the member, all of them for the seller; most hold nothing of theirs.
+  const query =
+    "query ($filter: LeadsFilter) { projects(first: 10) { id leads(first: 5, filter: $filter) { id status assignee { id } } } }";
+  for (const person of [member, seller])
+    for (const filter of [null, { status: ["NEW", "HOT"] }, { unassigned: false }]) {
+      const plan = await explain(api, person, query, { filter });
+      expect(plan.indexes).toContain("leads_assignee");
+      expect(cost(plan, "leads")).toBeLessThanOrEqual(
+        filter?.unassigned === undefined ? 10 * 5 * 12 : Infinity,
+      );
+      // The same as the root list has of each project.
+      const { projects } = await person.get(query, { filter });
+      expect(projects).toHaveLength(10);
+      for (const { id, leads } of projects)
+        expect(leads).toEqual(
+          (
+            await person.get(
+              "query ($filter: LeadsFilter) { leads(first: 5, filter: $filter) { id status assignee { id } } }",
+              {
+                filter: { ...filter, projectIds: [id] },
+              },
+            )
+          ).leads,
+        );
+    }
+});
+
 describe("the feed of events", () => {
   test("begins at its place in the sequence", async () => {
     const plan = await explain(

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
+import type { Email } from "postal-mime";
+import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
+import { jwtKeys } from "../harness/api.ts";
+import { createBuyer } from "../harness/deals.ts";
+import { visit } from "../harness/visit.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
@@ -501,6 +506,220 @@ test("nobody is written to against their wish", async () => {
   await runJobs(world.database.ownerUrl, outbox.provider);
   const mails = await outbox.take();
   expect(mails.map(({ subject }) => subject)).toEqual(["News"]);
+}, 30_000);
+
+test("marketing mail has a way out, which whoever gets it takes without signing in", async () => {
+  const { owen, harbour } = world;
+  const change = (field: string, input: Record<string, unknown>, person = owen) =>
+    person.get(
+      `mutation ($input: ${field[0]!.toUpperCase()}${field.slice(1)}Input!) { ${field}(input: $input) { id } }`,
+      { input },
+    );
+  await change("updateOrganization", {
+    id: harbour.id,
+    address: { thoroughfare: "1 Pier", locality: "Hamilton", country: "CA" },
+  });
+  const step = {
+    type: "SEND_EMAIL",
+    config: { subject: "News", body: "News.", html: "<body><p>News</p></BODY >\n" },
+  };
+  const news = await createWorkflow(world, [step]);
+  const later = await createWorkflow(world, [{ ...step, waitSeconds: 3600 }]);
+  const write = async (subject: string) => reaches(owen, await start(owen, news, subject), "COMPLETED");
+  /** As if what happened in a dealing of theirs had started it. */
+  const writeAbout = async (name: string, subject: string, workflow = later) => {
+    const id = await start(owen, workflow, subject);
+    const [event] = await sql(
+      `update app_public.workflow_executions e set trigger_type = 'EVENT', scheduled_at = now(),
+         trigger_event_id = (select v.id from app_public.events v where v.name = $2 order by v.id desc limit 1)
+       where e.id = $1 returning trigger_event_id as id`,
+      [id, name],
+    );
+    expect(event.id).not.toBeNull();
+    return reaches(owen, id, "COMPLETED");
+  };
+  const sent = async () => {
+    await runJobs(world.database.ownerUrl, outbox.provider);
+    return outbox.take();
+  };
+  const linkIn = (mail: Email | undefined) =>
+    mail?.headers.find(({ key }) => key === "list-unsubscribe")?.value.slice(1, -1);
+  const press = async (link: string) => {
+    const page = await visit(
+      new URL(new URL(link).pathname, world.url),
+      "POST",
+      "List-Unsubscribe=One-Click",
+    );
+    expect([page.status, page.headers["set-cookie"]]).toEqual([200, undefined]);
+    return page.text;
+  };
+  const consents = (...ids: string[]) =>
+    sql(
+      "select subscribed, unsubscribed_at is not null as gone from app_public.leads where id = any ($1) order by array_position($1, id)",
+      [ids],
+    );
+  const changes = async (id: string) =>
+    (
+      await sql(
+        "select name, actor_type::text, request_id, changes from app_public.events where subject_id = $1 and changes ? 'unsubscribedAt' order by id",
+        [id],
+      )
+    ).map(({ changes: { subscribed, unsubscribedAt }, ...event }) => ({
+      ...event,
+      subscribed,
+      withdrawn: unsubscribedAt.map((at: unknown) => at !== null),
+    }));
+
+  // The same person in two projects, and with another organization.
+  const email = `wanda.${leads}@example.com`;
+  const { createProject: annex } = await change("createProject", {
+    organizationId: harbour.id,
+    title: "Annex",
+    currency: "CAD",
+    status: "SELLING",
+  });
+  const { createProject: peak } = await change(
+    "createProject",
+    { organizationId: world.summit.id, title: "Peak", currency: "CAD", status: "SELLING" },
+    world.olga,
+  );
+  const wanda = await lead({ email });
+  const twin = await lead({ email, projectId: annex.id, subscribed: true });
+  const { createLead: foreign } = await change(
+    "createLead",
+    { projectId: peak.id, name: "Wanda", email, subscribed: true },
+    world.olga,
+  );
+  await change("updateProject", { id: annex.id, status: "ARCHIVED" });
+  await write(wanda);
+  const [mail] = await sent();
+  const link = linkIn(mail)!;
+  expect(link).toMatch(/^https:\/\/plat\.example\/unsubscribe\/marketing\./);
+  expect(mail!.headers).toContainEqual(
+    expect.objectContaining({ key: "list-unsubscribe-post", value: "List-Unsubscribe=One-Click" }),
+  );
+  expect(mail!.text).toContain(`\n${link}\n`);
+  expect(mail!.text).toContain("Harbour Homes, 1 Pier, Hamilton");
+  expect(mail!.html).toMatch(
+    /^<body><p>News<\/p>\n<p><a href="[^"]+">Unsubscribe [^]*Hamilton<\/p>\n<\/BODY >/,
+  );
+  expect(mail!.html).toContain(`href="${link}"`);
+
+  // Looking changes nothing, and tells nothing about them.
+  const path = new URL(new URL(link).pathname, world.url);
+  const asked = await visit(path);
+  expect(asked.text).toContain("Stop marketing mails from Harbour Homes?");
+  expect(await consents(wanda, twin)).toEqual([
+    { subscribed: false, gone: false },
+    { subscribed: true, gone: false },
+  ]);
+  const waiting = await lead({ email: `w.${leads}@example.com` });
+  await write(waiting);
+  const pressed = await press(link);
+  expect(pressed).toContain("No more marketing mails from Harbour Homes");
+  expect(pressed + asked.text).not.toContain("anda");
+  for (let times = 0; times < 2; times++) expect(await press(link)).toBe(pressed);
+  expect((await visit(path)).text).toBe(asked.text);
+  expect(await consents(wanda, twin, foreign.id)).toEqual([
+    { subscribed: false, gone: true },
+    { subscribed: false, gone: true },
+    { subscribed: true, gone: false },
+  ]);
+  const event = { name: "lead.updated", actor_type: "SYSTEM", request_id: expect.any(String) };
+  expect(await changes(wanda)).toEqual([{ ...event, withdrawn: [false, true] }]);
+  expect(await changes(twin)).toEqual([{ ...event, subscribed: [true, false], withdrawn: [false, true] }]);
+
+  // What is on its way is stopped too; what they asked for is not.
+  const [{ id: stopped }] = await sql("select id from app_public.leads where id = $1", [waiting]);
+  await press(createUnsubscribeLinks(jwtKeys, "https://x").sign({ kind: "marketing", readerId: stopped }));
+  expect(await sent()).toEqual([]);
+  expect(await write(wanda)).toMatchObject({
+    steps: [{ status: "SKIPPED", error: "They have unsubscribed from marketing mail." }],
+  });
+  expect((await writeAbout("lead.created", wanda)).steps).toMatchObject([{ status: "SKIPPED" }]);
+  await change("createAppointment", {
+    leadId: wanda,
+    type: "PHONE",
+    startsAt: new Date(Date.now() + 86_400_000).toISOString(),
+    endsAt: new Date(Date.now() + 90_000_000).toISOString(),
+  });
+  await writeAbout("appointment.created", wanda);
+  const [confirmation, ...more] = await sent();
+  expect([confirmation!.to![0]!.address, linkIn(confirmation), more]).toEqual([email, undefined, []]);
+  expect(confirmation!.html).not.toContain("nsubscribe");
+
+  // Others may not see it, and nobody writes it.
+  const look = `query ($id: ID!) { lead(id: $id) { subscribed unsubscribedAt } }`;
+  expect((await owen.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  expect((await world.max.get(look, { id: wanda })).lead.unsubscribedAt).toEqual(expect.any(String));
+  for (const person of [world.olga, world.anonymous])
+    expect((await person.get(look, { id: wanda })).lead).toBeNull();
+  expect(
+    (await owen.ask(`mutation { updateLead(input: { id: "${wanda}", unsubscribedAt: null }) { id } }`))
+      .errors?.[0]?.message,
+  ).toMatch(/unsubscribedAt/);
+
+  // Deleted and entered again: a list that somebody has is no consent. Their own word is.
+  await change("deleteLead", { id: wanda });
+  expect(await press(link)).toBe(pressed);
+  const again = await lead({ email, subscribed: true });
+  expect(await consents(again)).toEqual([{ subscribed: false, gone: true }]);
+  await sql("update app_public.projects set visibility = 'PUBLIC' where id = $1", [world.project.id]);
+  await change(
+    "contactProject",
+    { projectId: world.project.id, name: "Wanda", email, follow: true },
+    world.anonymous,
+  );
+  expect(await consents(again, twin)).toEqual([
+    { subscribed: true, gone: false },
+    { subscribed: false, gone: true },
+  ]);
+  expect((await write(again)).steps).toMatchObject([{ status: "SUCCEEDED" }]);
+  const agreed = linkIn((await sent())[0])!;
+  // By the team: withdrawn, as by the link.
+  await change("updateLead", { id: again, subscribed: false });
+  expect(await consents(again)).toEqual([{ subscribed: false, gone: true }]);
+  expect((await write(again)).steps).toMatchObject([{ status: "SKIPPED" }]);
+  await change("updateLead", { id: again, subscribed: true });
+
+  // Merged: the link of the one is that of both.
+  const other = await lead({ email: `wanda.other.${leads}@example.com`, subscribed: true });
+  const [{ kept }] = await sql("select app_private.merge_leads($1, $2) as kept", [other, again]);
+  expect([kept, await consents(kept)]).toEqual([again, [{ subscribed: true, gone: false }]]);
+  await press(createUnsubscribeLinks(jwtKeys, "https://x").sign({ kind: "marketing", readerId: other }));
+  expect(await consents(kept)).toEqual([{ subscribed: false, gone: true }]);
+  expect(await press(agreed)).toBe(pressed);
+  const third = await lead({ email: `wanda.third.${leads}@example.com`, subscribed: true });
+  await sql("select app_private.merge_leads($1, $2)", [third, kept]);
+  expect(await consents(kept)).toEqual([{ subscribed: false, gone: true }]);
+
+  // Nobody at all, and what is no link.
+  const nobody = createUnsubscribeLinks(jwtKeys, "https://x").sign({
+    kind: "marketing",
+    readerId: harbour.id,
+  });
+  expect(await press(nobody)).toContain("No more marketing mails from this sender");
+  const [, token] = link.split("/unsubscribe/marketing.");
+  for (const forged of [`new_lead.${token}`, `marketing.${again}.${token!.split(".")[1]}`, "marketing"])
+    expect((await visit(new URL(`/unsubscribe/${forged}`, world.url), "POST")).status).toBe(403);
+}, 30_000);
+
+test("marketing mail to a buyer rests on the consent of their lead, or on their own", async () => {
+  const { owen } = world;
+  const workflow = await createWorkflow(
+    world,
+    [{ type: "SEND_EMAIL", config: { subject: "Site news", body: "News." } }],
+    { subjectType: "BUYER" },
+  );
+  const email = `bea.${++leads}@example.com`;
+  const buyer = await createBuyer(owen, world.project, { email });
+  const write = async () => reaches(owen, await start(owen, workflow, buyer), "COMPLETED");
+  await write();
+  await runJobs(world.database.ownerUrl, outbox.provider);
+  const [mail] = await outbox.take();
+  const link = mail!.headers.find(({ key }) => key === "list-unsubscribe")!.value.slice(1, -1);
+  await visit(new URL(new URL(link).pathname, world.url), "POST");
+  expect((await write()).steps).toMatchObject([{ status: "SKIPPED" }]);
 }, 30_000);
 
 test("an execution waits for an event of its subject, or of what names it, and for no other", async () => {

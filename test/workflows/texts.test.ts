@@ -27,6 +27,10 @@ describe("templates", () => {
       "1:vip 2:two-bedroom ",
     );
     expect(renderTemplate("Costs {5}", data)).toBe("Costs {5}");
+    // What the database would not take, and with it the whole batch.
+    expect(renderTemplate('{{ "🏠 home" | split: "" | first }}{{ "%00" | url_decode }}.', data)).toBe(
+      "\uFFFD\uFFFD.",
+    );
     expect(
       renderTemplates({ a: ["{{ lead.tags[0] }}", 1, null], b: { c: "{{ lead.tags.size }}" } }, data),
     ).toEqual({ a: ["vip", 1, null], b: { c: "2" } });

@@ -1,17 +1,23 @@
 import { setImmediate } from "node:timers/promises";
 import pino from "pino";
+import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import type { World } from "../harness/world.ts";
 
 /** The real worker of workflows on the world's database. */
-export const runWorkflows = (world: World, timeoutMs = 10_000): Promise<Workflows> =>
+export const runWorkflows = (
+  world: World,
+  timeoutMs = 10_000,
+  sms: SmsProvider = createSmsProvider({ dataDir: world.dataDir, baseUrl: "https://plat.example" }),
+): Promise<Workflows> =>
   startWorkflows({
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
     log: pino({ level: process.env.TEST_LOG ?? "silent" }),
+    sms,
     timeoutMs,
   });
 

@@ -16,6 +16,10 @@ export interface Letter {
   blocks: Block[];
   /** Why the reader gets this mail. */
   footer: string;
+  /** What stands between the blocks and the footer. */
+  closing?: Block[];
+  /** What an organization has written as HTML, instead of the blocks. */
+  html?: string | null;
 }
 
 export interface Rendered {
@@ -25,18 +29,31 @@ export interface Rendered {
 }
 
 /** Renders a letter; every value is escaped, in whatever block it stands. */
-export function render({ subject, blocks, footer }: Letter): Rendered {
+export function render({ subject, blocks, footer, closing = [], html = null }: Letter): Rendered {
+  const end = [
+    ...closing.map(htmlOf),
+    `<p style="color:#666;font-size:13px;border-top:1px solid #ddd;padding-top:1em">${escapeHtml(footer)}</p>`,
+  ];
   return {
     subject: oneLine(subject),
-    text: [...blocks.map(textOf), `-- \n${oneLine(footer, 1000)}`].join("\n\n") + "\n",
-    html: [
-      '<!doctype html><html lang="en"><head><meta charset="utf-8"></head>',
-      '<body style="font:16px/1.5 sans-serif;color:#222;max-width:36em;margin:2em auto;padding:0 1em">',
-      ...blocks.map(htmlOf),
-      `<p style="color:#666;font-size:13px;border-top:1px solid #ddd;padding-top:1em">${escapeHtml(footer)}</p>`,
-      "</body></html>",
-    ].join("\n"),
+    text: [...[...blocks, ...closing].map(textOf), `-- \n${oneLine(footer, 1000)}`].join("\n\n") + "\n",
+    html:
+      html === null
+        ? [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"></head>',
+            '<body style="font:16px/1.5 sans-serif;color:#222;max-width:36em;margin:2em auto;padding:0 1em">',
+            ...blocks.map(htmlOf),
+            ...end,
+            "</body></html>",
+          ].join("\n")
+        : ended(html, end.join("\n")),
   };
+}
+
+/** HTML that somebody wrote, with an end: before that of its body, if it says where that is. */
+function ended(html: string, end: string): string {
+  const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index ?? html.length;
+  return `${html.slice(0, at)}\n${end}\n${html.slice(at)}`;
 }
 
 function textOf(block: Block): string {

@@ -155,13 +155,31 @@ export function notification(values: {
 
 const shortened = (text: string, length = 300) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
+/** What an organization writes to people. */
+interface Written {
+  subject: string;
+  body: string;
+  organization: string;
+  /** Of the organization, on one line. */
+  postalAddress: string | null;
+  /** Where such mails are stopped. */
+  unsubscribe?: string | undefined;
+}
+
+/** Its end names the sender and, of marketing mail, the way out: the law of many countries asks for both. */
+const written = ({ body, organization, postalAddress, unsubscribe }: Written, why: string) => ({
+  blocks: body.split(/\n{2,}/).map((text) => ({ text })),
+  ...(unsubscribe && {
+    closing: [{ link: unsubscribe, label: `Unsubscribe from marketing mails of ${organization}` }],
+  }),
+  footer: [why, [organization, postalAddress].filter(Boolean).join(", ")].join(" "),
+});
+
 /** A draft that a person of the sales team has read and sends. */
-export function acceptedDraft(values: { subject: string; body: string; organization: string }): Rendered {
-  const { subject, body, organization } = values;
+export function acceptedDraft(values: Written): Rendered {
   return render({
-    subject,
-    blocks: body.split(/\n{2,}/).map((text) => ({ text })),
-    footer: `You get this mail because you are in touch with ${organization}. To hear no more, answer it and say so.`,
+    subject: values.subject,
+    ...written(values, `You get this mail because you are in touch with ${values.organization}.`),
   });
 }
 
@@ -181,21 +199,18 @@ export function webhookDisabled(values: { organization: string; url: string; rea
 }
 
 /** What an organization has a workflow write: its own words, to a person or to its team. */
-export function composedMail(values: {
-  subject: string;
-  body: string;
-  html: string | null;
-  organization: string;
-  workflow: string;
-  toTeam: boolean;
-}): Rendered {
-  const { subject, body, html, organization, workflow, toTeam } = values;
-  const rendered = render({
+export function composedMail(
+  values: Written & { html: string | null; workflow: string; toTeam: boolean },
+): Rendered {
+  const { subject, html, organization, workflow, toTeam } = values;
+  return render({
     subject,
-    blocks: body.split(/\n{2,}/).map((text) => ({ text })),
-    footer: toTeam
-      ? `You get this mail because the workflow "${workflow}" of ${organization} tells its team.`
-      : `You get this mail because ${organization} knows you. To hear no more of this, answer it and say so.`,
+    html,
+    ...written(
+      values,
+      toTeam
+        ? `You get this mail because the workflow "${workflow}" of ${organization} tells its team.`
+        : `You get this mail because ${organization} knows you.`,
+    ),
   });
-  return html === null ? rendered : { ...rendered, html };
 }

@@ -1,0 +1,19 @@
+import express, { type RequestHandler } from "express";
+import { CodedError } from "../errors.ts";
+
+/** Bytes; what providers tell is far smaller. */
+const limit = 256 * 1024;
+
+const read = express.raw({ limit, type: () => true, inflate: false });
+
+/** Reads the body as it was sent, for signatures that are over it: `request.body` is a Buffer from here on. */
+export const rawBody: RequestHandler = (request, response, next) =>
+  read(request, response, (error?: { type?: string }) => {
+    if (!error) {
+      if (!Buffer.isBuffer(request.body)) request.body = Buffer.alloc(0);
+      return next();
+    }
+    if (error.type === "entity.too.large")
+      return next(new CodedError("PAYLOAD_TOO_LARGE", "The body is over 256 KB.", { limit }));
+    next(new CodedError("BAD_USER_INPUT", "The body could not be read to its end."));
+  });

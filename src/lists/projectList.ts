@@ -1,0 +1,52 @@
+/** The list on a project of what some see only their own of: leads. */
+import { lambda, type ExecutableStep } from "postgraphile/grafast";
+import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import { sql } from "postgraphile/pg-sql2";
+import { tableName, type AnyResource } from "../plugins/tables.ts";
+import { filterMembers } from "./filters.ts";
+import { chosenOrder, pageSize, skip } from "./page.ts";
+import { projectSql, withDeleted } from "./portfolio.ts";
+
+/** Whether a field is such a list: nothing but the whole project, or being assigned, shows a record of it. */
+export function isProjectList(scope: any): boolean {
+  const { isPgManyRelationListField, pgRelationDetails: details, pgFieldResource: resource } = scope;
+  if (!isPgManyRelationListField || details?.codec.name !== "projects") return false;
+  const tags = resource.extensions?.tags;
+  return (
+    details.registry.pgRelations.projects[details.relationName].remoteAttributes[0] === "project_id" &&
+    "assignee_id" in resource.codec.attributes &&
+    typeof tags?.portfolio === "string" &&
+    tags.ownFinder === undefined &&
+    tags.publicRows === undefined
+  );
+}
+
+/** Has the list take the rows of each project along an index. */
+export function rowsOfProject(
+  build: GraphileBuild.Build,
+  resource: AnyResource,
+  $list: any,
+  $projectId: ExecutableStep,
+  fieldArgs: any,
+): void {
+  const table = {
+    name: tableName(resource),
+    permission: resource.extensions!.tags!.portfolio as string,
+    members: filterMembers(build, resource.codec as PgCodec),
+  };
+  const id = $list.placeholder($projectId, TYPES.uuid);
+  $list.from = $list.deferredSQL(
+    lambda(
+      ["filter", "first", "offset", "orderBy"].map((name) => fieldArgs.getRaw(name)) as any,
+      ([filter, first, offset, orderBy]: any) =>
+        filter?.includeDeleted === true
+          ? withDeleted(sql.identifier(...table.name))
+          : projectSql(table, id, {
+              filter,
+              order: chosenOrder(resource, orderBy, null),
+              first: pageSize(first, 100),
+              offset: skip(offset),
+            }),
+    ),
+  );
+}

@@ -1,0 +1,21 @@
+/** Workflows with the real provider, in a process of its own, to be killed: `node smsWorker.ts <database> <address of the API>`. */
+import pino from "pino";
+import { createTwilio } from "../../src/providers/sms/twilio.ts";
+import { createSeal } from "../../src/seal.ts";
+import { startWorkflows } from "../../src/workflows/runner.ts";
+
+const [connectionString, api] = process.argv.slice(2) as [string, string];
+await startWorkflows({
+  connectionString,
+  seal: createSeal([{ kid: "test", secret: "a key of the tests with at least 32 characters" }]),
+  loopback: false,
+  log: pino({ level: "silent" }),
+  sms: createTwilio({
+    accountSid: "AC1",
+    authToken: "token of the tests",
+    sender: "+14165550199",
+    api,
+    baseUrl: "https://plat.example",
+    notices: false,
+  }),
+});
