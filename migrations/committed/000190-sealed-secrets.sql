@@ -1,5 +1,5 @@
---! Previous: sha1:4d939ff6da8ec962a436185035e775538d4e6f3c
---! Hash: sha1:48772126610c892c9bdc901159937d368053198b
+--! Previous: sha1:a452882f2564ac26ed8c4ded47a9fc6ddd2b6724
+--! Hash: sha1:1f6f9bc703cfa4880230c5c5cf5641ea79ecf831
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

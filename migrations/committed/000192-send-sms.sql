@@ -1,5 +1,5 @@
---! Previous: sha1:3f40b521292dd168ca9fdbe23c436695fb256181
---! Hash: sha1:570b5f8be30de5dbfb4d65da1f5b01095747c2de
+--! Previous: sha1:88f6045a9caf58f50fd28b50743c30ffd09d3c84
+--! Hash: sha1:07b8d2de4b790ddf668846da44861bf7d43918f4
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

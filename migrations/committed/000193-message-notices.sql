@@ -1,5 +1,5 @@
---! Previous: sha1:570b5f8be30de5dbfb4d65da1f5b01095747c2de
---! Hash: sha1:3d60a93a0e58accdec148d288dc00e667760b86e
+--! Previous: sha1:07b8d2de4b790ddf668846da44861bf7d43918f4
+--! Hash: sha1:8ca97828672bf81c9c8c3eeebdbfe11f949e6063
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

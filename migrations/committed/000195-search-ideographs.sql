@@ -1,5 +1,5 @@
---! Previous: sha1:48772126610c892c9bdc901159937d368053198b
---! Hash: sha1:621b27ac42f093b36fafbef9ce452060dc0e52db
+--! Previous: sha1:8ca97828672bf81c9c8c3eeebdbfe11f949e6063
+--! Hash: sha1:95858cba83ad9cc3cb2b636414ae0c59f325e9e8
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -553,19 +553,19 @@ describe("the file", () => {
       const { exportFloorPlans } = await world.max.get(exporting, {
         input: { projectId: world.project.slug, ...rest },
       });
-      const reading: number[] = [];
+      const open: number[] = [];
       await work({
         ...store,
         get: async (...args) => {
           const { rowCount } = await world.owner.query(
             "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
           );
-          reading.push(rowCount!);
+          open.push(rowCount!);
           return store.get(...args);
         },
       });
       // No transaction lasts as long as pictures are fetched.
-      expect(reading.filter((open) => open > 0)).toEqual([]);
+      expect(open.filter((amount) => amount > 0)).toEqual([]);
       const found = await read(exportFloorPlans.id, world.max);
       expect(found).toMatchObject({ status: "COMPLETED", format: "PDF" });
       const { body } = await download(found.url);
