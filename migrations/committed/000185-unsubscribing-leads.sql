@@ -1,5 +1,5 @@
---! Previous: sha1:bc33cf03eb5af81c294a3d0826579535cbf5bb02
---! Hash: sha1:2eb4645aa9ea99f0989ed3f1645d53780ef1c456
+--! Previous: sha1:4d939ff6da8ec962a436185035e775538d4e6f3c
+--! Hash: sha1:226bdc799470b31b6b51a6101313f924ea6f8234
 --! Message: unsubscribing-leads
 
 -- Marketing mail can be stopped by whoever gets it: each has a link that withdraws the consent of its lead, without signing in. It stops

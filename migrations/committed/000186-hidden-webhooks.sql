@@ -1,5 +1,5 @@
---! Previous: sha1:2eb4645aa9ea99f0989ed3f1645d53780ef1c456
---! Hash: sha1:896a7acd2b9b47270a05dac0617426b93e2af7ed
+--! Previous: sha1:226bdc799470b31b6b51a6101313f924ea6f8234
+--! Hash: sha1:ea37ddc05c0b2628780ff5e362289ca7695e20d1
 --! Message: hidden-webhooks
 
 -- The webhook of an integration is what people see of that integration, nothing else: it has no events of its own, which would tell of it

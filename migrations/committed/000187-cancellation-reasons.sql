@@ -1,5 +1,5 @@
---! Previous: sha1:896a7acd2b9b47270a05dac0617426b93e2af7ed
---! Hash: sha1:2dc78cc6fbbeb910377f80b134d9566299ac9c83
+--! Previous: sha1:ea37ddc05c0b2628780ff5e362289ca7695e20d1
+--! Hash: sha1:cf4e2db7bd1d0428f5e6d9d837d6f9e4586735fd
 --! Message: cancellation-reasons
 
 -- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what they said

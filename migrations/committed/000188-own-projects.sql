@@ -1,5 +1,5 @@
---! Previous: sha1:2dc78cc6fbbeb910377f80b134d9566299ac9c83
---! Hash: sha1:4a31c3970103ef3c73319e58362aef0330e6df88
+--! Previous: sha1:cf4e2db7bd1d0428f5e6d9d837d6f9e4586735fd
+--! Hash: sha1:a452882f2564ac26ed8c4ded47a9fc6ddd2b6724
 --! Message: own-projects
 
 -- The lists of a project go one way where the viewer has own records only and another where they have all: no project may be both, such

@@ -1,5 +1,5 @@
---! Previous: sha1:4a31c3970103ef3c73319e58362aef0330e6df88
---! Hash: sha1:ec2b821fd235b083d3945dca3ca753e52e962475
+--! Previous: sha1:a452882f2564ac26ed8c4ded47a9fc6ddd2b6724
+--! Hash: sha1:1f6f9bc703cfa4880230c5c5cf5641ea79ecf831
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

@@ -1,5 +1,5 @@
---! Previous: sha1:ec2b821fd235b083d3945dca3ca753e52e962475
---! Hash: sha1:3f40b521292dd168ca9fdbe23c436695fb256181
+--! Previous: sha1:1f6f9bc703cfa4880230c5c5cf5641ea79ecf831
+--! Hash: sha1:88f6045a9caf58f50fd28b50743c30ffd09d3c84
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.
