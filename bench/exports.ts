@@ -14,7 +14,7 @@ import { withDatabase, type BenchDatabase } from "./data/cluster.ts";
 import { loadPortfolios } from "./data/portfolios.ts";
 
 const leads = Number(process.env.BENCH_LEADS ?? 1_000_000);
-const formats = (process.env.BENCH_FORMATS ?? "CSV,JSONL").split(",");
+const formats = (process.env.BENCH_FORMATS ?? "CSV,JSONL,XLSX").split(",");
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
 
 function report(name: string, seconds: number, note = ""): void {

@@ -287,7 +287,8 @@ export const settings = {
   }),
   S3_ACCESS_KEY_ID: setting({
     defaultText: "as the environment, profile or machine provides",
-    description: "Key that may read, write and delete in the bucket; together with S3_SECRET_ACCESS_KEY.",
+    description:
+      "Key that may read, write and delete in the bucket, and list and abort its uploads in parts; together with S3_SECRET_ACCESS_KEY.",
     parse: (text) => text,
   }),
   S3_SECRET_ACCESS_KEY: setting({

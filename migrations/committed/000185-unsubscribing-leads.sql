@@ -1,5 +1,5 @@
---! Previous: sha1:b36a5563dde227ba4d7cf28ec47c10201bbec5eb
---! Hash: sha1:ab03ae105ed344518372c812c6f2998cb83b7310
+--! Previous: sha1:51105db6d38dfa9281b10a3e9fb178b6667b30be
+--! Hash: sha1:2476351afe371be844ae86f827451ce38679248c
 --! Message: unsubscribing-leads
 
 -- Marketing mail can be stopped by whoever gets it: each has a link that withdraws the consent of its lead, without signing in. It stops

@@ -1,5 +1,5 @@
---! Previous: sha1:ab03ae105ed344518372c812c6f2998cb83b7310
---! Hash: sha1:5a2aa2f5fdcab852aef6f22fcbcef9ce6f895486
+--! Previous: sha1:2476351afe371be844ae86f827451ce38679248c
+--! Hash: sha1:68e5a26bc306a9d46f9ceab798446c835073bfae
 --! Message: hidden-webhooks
 
 -- The webhook of an integration is what people see of that integration, nothing else: it has no events of its own, which would tell of it

@@ -1,5 +1,5 @@
---! Previous: sha1:5a2aa2f5fdcab852aef6f22fcbcef9ce6f895486
---! Hash: sha1:e29ca3d904f8bb675a456ebd6bf9ffccab5371d1
+--! Previous: sha1:68e5a26bc306a9d46f9ceab798446c835073bfae
+--! Hash: sha1:8510176685c8e07edc1fd0884bb601dd98b84b10
 --! Message: cancellation-reasons
 
 -- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what they said

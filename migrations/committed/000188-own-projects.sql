@@ -1,5 +1,5 @@
---! Previous: sha1:e29ca3d904f8bb675a456ebd6bf9ffccab5371d1
---! Hash: sha1:8db5a16de557a8cb982ac12d4b1e0aa9e474aa91
+--! Previous: sha1:8510176685c8e07edc1fd0884bb601dd98b84b10
+--! Hash: sha1:ba9aa6c5d553b409f049ce8e2e35c6e458627824
 --! Message: own-projects
 
 -- The lists of a project go one way where the viewer has own records only and another where they have all: no project may be both, such

@@ -1,5 +1,5 @@
---! Previous: sha1:8db5a16de557a8cb982ac12d4b1e0aa9e474aa91
---! Hash: sha1:3b7ec598cd5777b35479f8ed6169d970dfe7824b
+--! Previous: sha1:ba9aa6c5d553b409f049ce8e2e35c6e458627824
+--! Hash: sha1:2de9cd2ff75a0b7cb8fbf5cd175921239f9c1721
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

@@ -1,5 +1,5 @@
---! Previous: sha1:3b7ec598cd5777b35479f8ed6169d970dfe7824b
---! Hash: sha1:aa9d4a1a4c6763f7f9e85774c516bf612df8d563
+--! Previous: sha1:2de9cd2ff75a0b7cb8fbf5cd175921239f9c1721
+--! Hash: sha1:4be7657d521222dc5d522f33737906c2ba8df485
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.

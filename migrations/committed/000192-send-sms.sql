@@ -1,5 +1,5 @@
---! Previous: sha1:aa9d4a1a4c6763f7f9e85774c516bf612df8d563
---! Hash: sha1:f1db80098bc81bbff491256e0dbd9af2603d76a4
+--! Previous: sha1:4be7657d521222dc5d522f33737906c2ba8df485
+--! Hash: sha1:6dd0f0ed4ca0628d4cc388abf706d2ed9f9ff3c3
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

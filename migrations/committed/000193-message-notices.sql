@@ -1,5 +1,5 @@
---! Previous: sha1:f1db80098bc81bbff491256e0dbd9af2603d76a4
---! Hash: sha1:f567ba4d867b19729c97e446a481501faedec491
+--! Previous: sha1:6dd0f0ed4ca0628d4cc388abf706d2ed9f9ff3c3
+--! Hash: sha1:c322f176bc187643935c766c1f5a8ab47d7400a8
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

@@ -1,5 +1,5 @@
---! Previous: sha1:f567ba4d867b19729c97e446a481501faedec491
---! Hash: sha1:0663b24f11fa2d1f9209fc5ebf8f04b3419113e4
+--! Previous: sha1:c322f176bc187643935c766c1f5a8ab47d7400a8
+--! Hash: sha1:25a2ee6b9c5dd5fdf7fd8a52bfa2476bffc5b37d
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -121,3 +121,31 @@ export function refusedWording(text: string): string[] {
   }
   return found;
 }
+
+/** A question for a time to talk or to come, */
+export const proposal =
+  /\b(?:suits?|works? for|are you (?:free|available)|could we|can we|shall we|may i|do you have (?:time|a moment)|how about|what about|be convenient|call you|passt|hätten sie|haben sie|seriez-vous|auriez-vous|avez-vous|le (?:vendría|viene)|podríamos|puede)(?!\p{L})/iu;
+/** and for what somebody is after, */
+export const wish =
+  /\b(?:are you looking|would you (?:like|rather|prefer)|do you (?:need|want|prefer)|you (?:had|have) in mind|suchen sie|möchten sie|cherchez-vous|préférez-vous|busca|prefiere)(?!\p{L})/iu;
+/** of any home, not of those that there are; */
+export const ours =
+  /\b(?:our|ours|we|it|this|these|those|units?|suites?|lots?|unsere?\p{L}*|wir|notre|nos|nous|nuestr\p{L}*|einheit|wohnung|unité|unidad)(?!\p{L})|\d{3}/iu;
+/** none of which states something on the way. */
+export const statesToo =
+  /open house|offer|price|promotion|deadline|ready|mov(?:e|ing)|hand(?:ed)? over|keys|deliver|sold|\bends?\b|begins?|starts?|clos(?:e|ing)|sign|decide|pay|deposit|remind|confirm|agreed|appointment|visite libre|offre|prix|offenen? tür|preis|angebot|precio|oferta|puertas abiertas/iu;
+export const talk =
+  /\b(?:call|chat|talk|conversation|visit|tour|meeting|appel|entretien|visite|gespräch|anruf|besichtigung|llamada|visita)\b/iu;
+export const way =
+  /\b(?:walk|drive|ride|commute|station|bus|train|school|beach|downtown|airport|from|to the|away|fahrt|fuß|entfernt|à pied|distancia|andando)\b/iu;
+/** When a home is ready is a month that a fact says. */
+export const handover =
+  /\b(?:mov(?:e|ing) in|(?<!you )(?<!you are )ready(?! to)|finished|complet(?:e|ed|ion)|hand(?:ed|ing)? over|handover|keys|bezugsfertig|einziehen|übergabe|schlüssel|emménag\p{L}*|livraison|remise des clés|mudarse|entrega|llaves)(?!\p{L})/iu;
+export const soon =
+  /\b(?:next|this|coming) (?:week|month|year|spring|summer|fall|autumn|winter)\b|\bin (?:an?|one|two|three|four|six|\d+|a few|some) (?:days?|weeks?|months?|years?)\b|\b(?:by|before|in|around) (?:christmas|easter|new year|spring|summer|fall|autumn|winter)\b|nächste\p{L}* (?:woche|monat|jahr)|\bin \p{L}+ (?:wochen|monaten)|le mois prochain|\bdans \p{L}+ (?:semaines|mois)|el (?:mes que viene|próximo mes)|\ben \p{L}+ (?:semanas|meses)/iu;
+
+export const keptForYou = /\b(?:is|are|stays?|remains?) (?:\w+ )?(?:reserved|held|kept) for you\b/i;
+export const forSale =
+  /\b(?:available|for sale|still (?:open|free)|disponibles?|à vendre|en venta|verfügbar|zu verkaufen|zu haben)(?!\p{L})/iu;
+export const denial =
+  /\b(?:not?|no longer|isn't|aren't|n['’]\p{L}+|pas|plus|ya no|nicht|kein\p{L}*)(?!\p{L})/iu;

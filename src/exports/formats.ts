@@ -5,58 +5,66 @@ import type { FileStore } from "../providers/files/index.ts";
 import type { Pictures } from "./pages.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
 
-/** What no file can hold, in words for whoever asked for it. */
-export class ExportRefused extends Error {}
-
 export interface Format {
   /** Media type. */
   type: string;
-  /** More rows than these do not fit. */
-  mostRows(subject: string): number;
   /** Columns that fit where nobody chose. */
   pageColumns(subject: string): number | null;
-  write(source: ExportSource, of: { subject: string; filename: string; store: FileStore }): Promise<Readable>;
+  write(source: ExportSource, of: Writing): Promise<Readable>;
 }
 
-const unlimited = { mostRows: () => Infinity, pageColumns: () => null };
+export interface Writing {
+  subject: string;
+  filename: string;
+  store: FileStore;
+  /** Told how many further rows are written. */
+  wrote: (rows: number) => void;
+}
+
+/** `FLOOR_PLANS` → `Floor plans`. */
+export const inWords = (name: string): string =>
+  name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
+
+const unlimited = { pageColumns: () => null };
 
 export const formats: Readonly<Record<string, Format>> = {
   CSV: {
     ...unlimited,
     type: "text/csv",
     // The byte order mark is what tells spreadsheet programs that it is UTF-8.
-    write: async ({ header, lines }) => texts(lines, `\ufeff${header}\r\n`),
+    write: async ({ header, lines }, { wrote }) => texts(lines, wrote, `\ufeff${header}\r\n`),
   },
   JSONL: {
     ...unlimited,
     type: "application/x-ndjson",
-    write: async ({ lines }) => texts(lines),
+    write: async ({ lines }, { wrote }) => texts(lines, wrote),
   },
   XLSX: {
     ...unlimited,
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    // The rows of a sheet, less the one with the names.
-    mostRows: () => 1_048_575,
-    write: async ({ columns, batches }) => (await import("./workbook.ts")).workbook(columns, batches),
+    write: async ({ columns, batches }, { subject, wrote }) =>
+      (await import("./workbook.ts")).workbook(columns, batches, { title: inWords(subject), wrote }),
   },
   PDF: {
     type: "application/pdf",
-    mostRows: (subject) => (subject === "FLOOR_PLANS" ? 500 : 5000),
     pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
-    write: async (source, { subject, filename: title, store }) => {
+    write: async (source, { subject, filename: title, store, wrote }) => {
       const { floorPlanPages, tablePages } = await import("./pages.ts");
       return subject === "FLOOR_PLANS"
-        ? floorPlanPages(source, await picturesFrom(store), { title })
-        : tablePages(source, { title });
+        ? floorPlanPages(source, await picturesFrom(store), { title, wrote })
+        : tablePages(source, { title, wrote });
     },
   },
 };
 
 /** The lines that the database has written. */
-function texts(lines: AsyncIterable<ExportLines>, first?: string): Readable {
+function texts(lines: AsyncIterable<ExportLines>, wrote: Writing["wrote"], first?: string): Readable {
   async function* written(): AsyncGenerator<string> {
     if (first !== undefined) yield first;
-    for await (const { text } of lines) yield text;
+    for await (const { text, length } of lines) {
+      yield text;
+      wrote(length);
+    }
   }
   return Readable.from(written(), { objectMode: false });
 }

@@ -1,100 +1,62 @@
 /** Exports on paper: a page for each floor plan with its pictures, a table for anything else. */
-import PdfDocument from "pdfkit";
 import type { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { inWords } from "./formats.ts";
+import { margin, Paper, type Face } from "./paper.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
 /** A picture as JPEG, not wider or higher than a page needs; undefined where there is none, or it cannot be read. */
 export type Pictures = (key: string) => Promise<Buffer | undefined>;
 
-type Document = InstanceType<typeof PdfDocument>;
-
-const margin = 40;
-const regular = "Helvetica";
-const bold = "Helvetica-Bold";
-
-/** Characters that the fonts which every reader of PDF has can show. */
-const unknown =
-  /[^\x20-\x7e\xa0-\xff\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178\n]/gu;
-
-/** Letters that are no base with an accent on it. */
-const strokes: Record<string, string> = {
-  Ł: "L",
-  ł: "l",
-  Đ: "D",
-  đ: "d",
-  Ħ: "H",
-  ħ: "h",
-  Ŧ: "T",
-  ŧ: "t",
-  ı: "i",
-};
-
-function printable(text: string): string {
-  return text.normalize("NFC").replace(unknown, (letter) => {
-    if (/\s/.test(letter)) return " ";
-    const plain = strokes[letter] ?? letter.normalize("NFKD").replace(/\p{M}/gu, "");
-    return /^[\x20-\x7e]+$/.test(plain) ? plain : "?";
-  });
+export interface PagesOptions {
+  /** For the properties of the file, and below each page. */
+  title: string;
+  /** Told how many rows are on paper. */
+  wrote: (rows: number) => void;
 }
 
 /** `basePrice` → `Base price`. */
 const label = (name: string): string => {
   const words = name.replace(/([a-z])([A-Z])/g, (_all, a: string, b: string) => `${a} ${b.toLowerCase()}`);
-  return printable(words[0]!.toUpperCase() + words.slice(1));
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 };
 
-function shown(cell: string, type: string, currency: string | undefined): string {
-  if (type === "MONEY" && /^\d+(\.\d+)?$/.test(cell)) {
+function shown(cell: string, type: string, currency?: string): string {
+  if (type === "MONEY" && /^-?\d+(\.\d+)?$/.test(cell)) {
     const [whole, rest] = cell.split(".") as [string, string | undefined];
     const amount = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
     return currency ? `${currency} ${amount}` : amount;
   }
-  if (type === "ENUM") return cell[0] + cell.slice(1).toLowerCase().replaceAll("_", " ");
+  if (type === "ENUM") return inWords(cell);
   if (type === "DATETIME") return cell.replace("T", " ").slice(0, 16);
   if (type === "BOOLEAN") return cell === "true" ? "yes" : "no";
-  return printable(cell);
+  return cell;
 }
 
-/** Writes while it is read; what goes wrong is the error of the stream. */
-function written(document: Document, write: () => Promise<void>): Readable {
-  write().then(
-    () => document.end(),
-    (error: Error) => (document as unknown as Readable).destroy(error),
-  );
-  return document as unknown as Readable;
-}
-
-const isOver = (document: Document): boolean => (document as unknown as Readable).destroyed;
-
-export interface Titles {
-  /** For the properties of the file. */
-  title: string;
-}
-
-export function floorPlanPages(source: ExportSource, pictures: Pictures, { title }: Titles): Readable {
-  const document = new PdfDocument({
-    size: "A4",
-    margin,
-    autoFirstPage: false,
-    info: { Title: printable(title) },
-  });
-  return written(document, async () => {
-    let pages = 0;
-    for await (const batch of source.batches) {
-      const keys = await source.pictures(batch.map(([id]) => id));
-      for (const row of batch) {
-        if (isOver(document)) return;
-        document.addPage();
-        pages += 1;
-        const drawn: Buffer[] = [];
-        for (const key of keys.get(row[0]) ?? []) {
-          const picture = await pictures(key);
-          if (picture) drawn.push(picture);
-        }
-        floorPlanPage(document, source.columns, row, drawn);
-      }
+export function floorPlanPages(source: ExportSource, pictures: Pictures, options: PagesOptions): Readable {
+  const { columns, timeZone } = source;
+  const paper = new Paper({ ...options, foot: footOf(columns, timeZone), layout: "portrait" });
+  return paper.written(async () => {
+    // They are few; the transaction must not last as long as their pictures are fetched.
+    const rows: ExportRow[] = [];
+    for await (const batch of source.batches) rows.push(...batch);
+    const keys = await source.pictures(rows.map(([id]) => id));
+    await source.close();
+    for (const row of rows) {
+      if (paper.isOver) return;
+      const drawn = await Promise.all((keys.get(row[0]) ?? []).map(pictures));
+      paper.page();
+      floorPlanPage(
+        paper,
+        columns,
+        row,
+        drawn.filter((picture) => picture !== undefined),
+      );
+      options.wrote(1);
     }
-    if (pages === 0) document.addPage().font(regular).fontSize(12).text("There are no floor plans.");
+    if (rows.length > 0) return;
+    paper.page();
+    paper.write("There are no floor plans.", { x: margin, y: margin, width: paper.width, size: 12 });
   });
 }
 
@@ -102,32 +64,26 @@ export function floorPlanPages(source: ExportSource, pictures: Pictures, { title
 const inHead = new Set(["id", "title", "subtitle", "code", "description", "project", "currency"]);
 
 function floorPlanPage(
-  document: Document,
+  paper: Paper,
   columns: ExportColumn[],
   [, ...cells]: ExportRow,
   pictures: Buffer[],
 ): void {
-  const width = document.page.width - 2 * margin;
-  const bottom = document.page.height - margin;
+  const { width, bottom, document } = paper;
   const of = (name: string): string | undefined => {
     const place = columns.findIndex((column) => column.name === name);
     return (place < 0 ? undefined : cells[place]) ?? undefined;
   };
-  const line = (text: string | undefined, size: number, font = regular) => {
-    if (text)
-      document
-        .font(font)
-        .fontSize(size)
-        .text(printable(text), { width, height: 3 * size, ellipsis: true });
+  let y = margin;
+  const line = (text: string | undefined, size: number, lines: number, face: Face = "regular") => {
+    if (text) y = paper.write(text, { x: margin, y, width, size, face, lines });
   };
-  line(of("project"), 9);
-  line(
-    [of("title") ?? of("id") ?? "Floor plan", of("code") && `(${of("code")})`].filter(Boolean).join(" "),
-    22,
-    bold,
-  );
-  line(of("subtitle"), 12);
-  document.moveDown(0.5);
+  line(of("project"), 9, 1);
+  const code = of("code");
+  const title = of("title") ?? of("id") ?? "Floor plan";
+  line(code ? `${title} (${code})` : title, 22, 2, "bold");
+  line(of("subtitle"), 12, 2);
+  y += 6;
 
   // Two facts beside each other.
   const facts = columns.flatMap(({ name, type }, i) => {
@@ -136,28 +92,18 @@ function floorPlanPage(
       ? []
       : [[label(name), shown(cell, type, of("currency"))] as const];
   });
-  const top = document.y;
   facts.forEach(([name, value], i) => {
+    const at = { y: y + Math.floor(i / 2) * 16, size: 9 };
     const x = margin + (i % 2) * (width / 2);
-    const y = top + Math.floor(i / 2) * 16;
-    document
-      .font(bold)
-      .fontSize(9)
-      .text(name, x, y, { width: 110, height: 12, ellipsis: true, lineBreak: false });
-    document.font(regular).text(value, x + 115, y, { width: width / 2 - 125, height: 12, ellipsis: true });
+    paper.write(name, { ...at, x, width: 110, face: "bold" });
+    paper.write(value, { ...at, x: x + 115, width: width / 2 - 125 });
   });
-  document.x = margin;
-  document.y = top + Math.ceil(facts.length / 2) * 16 + 6;
-  const description = of("description");
-  if (description)
-    document
-      .font(regular)
-      .fontSize(9)
-      .text(printable(description), margin, document.y, { width, height: 80, ellipsis: true });
+  y += Math.ceil(facts.length / 2) * 16 + 6;
+  line(of("description"), 9, 8);
 
   const [first, ...others] = pictures;
   if (!first) return;
-  const y = document.y + 10;
+  y += 10;
   const low = others.length > 0 ? 150 : 0;
   const fit = (x: number, from: number, w: number, h: number, picture: Buffer) =>
     document.image(picture, x, from, { fit: [w, h], align: "center", valign: "center" });
@@ -173,44 +119,59 @@ function floorPlanPage(
   );
 }
 
-export function tablePages(source: ExportSource, { title }: Titles): Readable {
-  const document = new PdfDocument({
-    size: "A4",
-    layout: "landscape",
-    margin,
-    autoFirstPage: false,
-    info: { Title: printable(title) },
-  });
-  const { columns, batches } = source;
+/** How much of the width columns take, beside each other. */
+const shares: Record<string, number> = {
+  ID: 1.2,
+  TEXT: 1.4,
+  LIST: 1.4,
+  JSON: 1.4,
+  DATETIME: 1.2,
+  BOOLEAN: 0.6,
+};
+const numbers = new Set(["INTEGER", "DECIMAL", "MONEY"]);
+
+const footOf = (columns: readonly ExportColumn[], timeZone: string): string =>
+  columns.some(({ type }) => type === "DATETIME") ? `times: ${timeZone}` : "";
+
+export function tablePages(source: ExportSource, options: PagesOptions): Readable {
+  const { columns, batches, timeZone } = source;
+  const paper = new Paper({ ...options, foot: footOf(columns, timeZone), layout: "landscape" });
   const lineHeight = 14;
-  return written(document, async () => {
-    const line = (texts: string[], font: string) => {
-      const width = (document.page.width - 2 * margin) / columns.length;
-      const { y } = document;
-      texts.forEach((text, i) =>
-        document
-          .font(font)
-          .fontSize(8)
-          .text(text, margin + i * width, y, { width: width - 6, height: lineHeight - 4, ellipsis: true }),
-      );
-      document.y = y + lineHeight;
-    };
-    const page = () => {
-      document.addPage();
-      line(
-        columns.map(({ name }) => label(name)),
-        bold,
-      );
-    };
-    page();
-    for await (const batch of batches)
+  const share = columns.map(({ type }) => shares[type] ?? 0.9);
+  const all = share.reduce((sum, one) => sum + one, 0);
+  let y = 0;
+  const line = (texts: readonly string[], face: Face) => {
+    let x = margin;
+    texts.forEach((text, i) => {
+      const width = (paper.width * share[i]!) / all;
+      const align = numbers.has(columns[i]!.type) ? "right" : "left";
+      paper.write(text, { x, y, width: width - 6, size: 8, face, align });
+      x += width;
+    });
+    y += lineHeight;
+  };
+  const page = async () => {
+    // Nobody has to wait for more than a page.
+    await setImmediate();
+    paper.page();
+    y = margin;
+    line(
+      columns.map(({ name }) => label(name)),
+      "bold",
+    );
+  };
+  return paper.written(async () => {
+    await page();
+    for await (const batch of batches) {
       for (const [, ...cells] of batch) {
-        if (isOver(document)) return;
-        if (document.y > document.page.height - margin - lineHeight) page();
+        if (paper.isOver) return;
+        if (y > paper.bottom - lineHeight) await page();
         line(
-          cells.map((cell, i) => (cell === null ? "" : shown(cell, columns[i]!.type, undefined))),
-          regular,
+          cells.map((cell, i) => (cell === null ? "" : shown(cell, columns[i]!.type))),
+          "regular",
         );
       }
+      options.wrote(batch.length);
+    }
   });
 }

@@ -87,7 +87,7 @@ export function createFiles({ store, pool, incomingFolder }: FilesOptions): File
 
   return {
     take: (content, kind, fileName) =>
-      withIncoming(incomingFolder, content, fileKinds[kind].limit, async (incoming) => {
+      withIncoming({ folder: incomingFolder, limit: fileKinds[kind].limit }, content, async (incoming) => {
         const type = await typeOf(incoming, kind);
         await keep(incoming, type);
         return new UploadedFile(incoming.checksum, safeFileName(fileName, type), incoming.size, type);

@@ -26,17 +26,21 @@ export function tooLarge(limit: number): CodedError {
   });
 }
 
-/**
- * Runs `work` with the content in a file that is gone afterwards, whatever happens.
- * @param limit bytes; the first one over it ends the stream with PAYLOAD_TOO_LARGE
- */
+export interface IncomingOptions {
+  folder: string;
+  /** Bytes; the first one over it ends the stream with PAYLOAD_TOO_LARGE. */
+  limit: number;
+  /** What the name of the file begins with. */
+  name?: string;
+}
+
+/** Runs `work` with the content in a file that is gone afterwards, whatever happens but the death of the process. */
 export async function withIncoming<T>(
-  folder: string,
+  { folder, limit, name = "" }: IncomingOptions,
   content: Readable,
-  limit: number,
   work: (incoming: Incoming) => Promise<T>,
 ): Promise<T> {
-  const path = join(folder, `${randomBytes(12).toString("hex")}.part`);
+  const path = join(folder, `${name}${randomBytes(12).toString("hex")}.part`);
   const hash = createHash("sha256");
   let size = 0;
   const measure = new Transform({

@@ -1,9 +1,10 @@
 import type { JobHelpers, Task } from "graphile-worker";
 import type { Claims } from "../auth/claims.ts";
 import { CodedError } from "../errors.ts";
-import { ExportRefused, formats } from "../exports/formats.ts";
+import { formats } from "../exports/formats.ts";
 import { openExportSource } from "../exports/source.ts";
 import { withIncoming } from "../files/incoming.ts";
+import { removeLeftovers } from "../files/leftovers.ts";
 import { idOf } from "../jobs/payload.ts";
 
 /** Row of app_private.start_export. */
@@ -21,21 +22,24 @@ interface Run {
 
 /** Bytes; what the field filesize can say. */
 const largest = 2_000_000_000;
-const beatEveryMs = 2000;
+const beatEveryMs = 1000;
 
 /** Why the work stopped though nothing failed: somebody cancelled it, a right was lost, another worker has it. */
 class Stopped extends Error {}
 
 /**
  * Writes the export {id}: rows as its requester sees them → a local file → the store. Run twice at once, the second waits
- * until the first is done or its lease is over; a run that broke off is followed by one that starts over, and only the
+ * until the first is done, dead, or its lease is over; a run that broke off is followed by one that starts over, and only the
  * worker that holds the export can finish it. So no row is there twice.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   // Whoever reads finds what is due settled.
   await helpers.query("select app_private.settle_due()");
-  const { rows } = await helpers.query<Run>("select * from app_private.start_export($1)", [id]);
+  const { rows } = await helpers.query<Run>("select * from app_private.start_export($1, $2)", [
+    id,
+    helpers.job.locked_by,
+  ]);
   const run = rows[0];
   if (!run) return;
   if (run.stale_key !== null) await helpers.fileStore.delete([run.stale_key]);
@@ -61,7 +65,6 @@ const task: Task = async (payload, helpers) => {
 
 /** What is no fault of ours and the same the next time. */
 function refusalOf(error: unknown): { status: string; message: string } | undefined {
-  if (error instanceof ExportRefused) return { status: "FAILED", message: error.message };
   if (error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE")
     return {
       status: "FAILED",
@@ -131,11 +134,6 @@ class Work {
       pageColumns: format.pageColumns(subject),
     });
     try {
-      const most = format.mostRows(subject);
-      if (source.total > most)
-        throw new ExportRefused(
-          `These are ${source.total} rows, and a file of this format has ${most} at most; filter them, or choose CSV or JSONL.`,
-        );
       await query("select app_private.note_export($1, $2, $3, $4, $5)", [
         this.#id,
         worker,
@@ -143,16 +141,16 @@ class Work {
         source.permissions,
         source.rights,
       ]);
-      const counted = {
-        ...source,
-        batches: this.#counted(source.batches),
-        lines: this.#counted(source.lines),
-      };
-      const content = await format.write(counted, { subject, filename, store: fileStore });
+      const wrote = (rows: number) => (this.#rows += rows);
+      const content = await format.write(source, { subject, filename, store: fileStore, wrote });
       const stop = () => content.destroy(this.#signal.reason as Error);
       this.#signal.addEventListener("abort", stop, { once: true });
       if (this.#signal.aborted) stop();
-      await withIncoming(incomingFolder, content, largest, async ({ path, size, checksum }) => {
+      // What a worker that died has written is of no use to anybody.
+      const name = `export-${this.#id}.`;
+      await removeLeftovers(incomingFolder, { name });
+      const incoming = { folder: incomingFolder, name, limit: largest };
+      await withIncoming(incoming, content, async ({ path, size, checksum }) => {
         await source.close();
         await query("select app_private.keep_export_file($1, $2, $3)", [this.#id, worker, key]);
         await fileStore.put(key, { path }, { size, type: format.type });
@@ -164,14 +162,6 @@ class Work {
       });
     } finally {
       await source.close();
-    }
-  }
-
-  async *#counted<T extends { length: number }>(batches: AsyncIterable<T>): AsyncGenerator<T> {
-    for await (const batch of batches) {
-      this.#signal.throwIfAborted();
-      yield batch;
-      this.#rows += batch.length;
     }
   }
 }

@@ -1,12 +1,22 @@
 import type { Task } from "graphile-worker";
 import { transaction } from "../database/transaction.ts";
 import { thumbnailKey } from "../files/files.ts";
+import { removeLeftovers } from "../files/leftovers.ts";
 
 /** Contents per transaction, which locks them while the store deletes. */
 const batch = 100;
 
-/** Deletes contents that no row has: uploads that were refused, and files deleted a week ago. Run twice, it finds nothing. */
-const task: Task = async (_payload, { withPgClient, fileStore, abortSignal }) => {
+/** What nobody has gone on with for so long, nobody will: milliseconds. */
+const leftAfter = 24 * 3_600_000;
+
+/**
+ * Deletes contents that no row has: uploads that were refused, and files deleted a week ago; and what a process had begun
+ * when it died. Run twice, it finds nothing.
+ */
+const task: Task = async (_payload, { withPgClient, fileStore, incomingFolder, abortSignal }) => {
+  const before = new Date(Date.now() - leftAfter);
+  await removeLeftovers(incomingFolder, { before });
+  await fileStore.sweep(before);
   for (;;) {
     const deleted = await withPgClient((client) =>
       transaction(client, async () => {

@@ -1,23 +1,28 @@
 import { createHash } from "node:crypto";
 import { request } from "node:https";
 import { buffer } from "node:stream/consumers";
-import { readdir } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import readSheets from "read-excel-file/node";
 import { extractText, getDocumentProxy } from "unpdf";
+import { workbook } from "../../src/exports/workbook.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
+import { startS3, type S3 } from "../harness/s3.ts";
 import { picture } from "../harness/upload.ts";
 import { join, programOf } from "../harness/world.ts";
 
 // Files of records: that one holds what its requester may see and nothing more, in every format, whatever breaks off on the way.
-// Who may do what: outsideMatrix.test.ts.
+// They lie in a store that speaks the S3 protocol. Who may do what: outsideMatrix.test.ts.
 
+let s3: S3;
+let folder: string;
 let world: Portfolio;
 let store: FileStore;
 let outbox: Outbox;
@@ -25,9 +30,11 @@ let plans: string[];
 let empty: { id: string };
 
 beforeAll(async () => {
-  world = await startPortfolio();
+  folder = await mkdtemp(joinPath(tmpdir(), "plat-exports-"));
+  s3 = await startS3(folder);
+  world = await startPortfolio(undefined, { s3: s3.options });
   outbox = await createOutbox();
-  store = createFileStore({ dataDir: world.dataDir });
+  store = createFileStore({ s3: s3.options, dataDir: world.dataDir });
   const { owen, project, owner } = world;
   const purchase = await createBuyer(owen, project);
   await owner.query("update app_public.buyers set dob = '1990-05-31' where id = $1", [purchase]);
@@ -66,8 +73,11 @@ beforeAll(async () => {
   empty = await createProject(owen, { organizationId: world.harbour.id, title: "Empty End" });
 }, 60_000);
 afterAll(async () => {
+  await store.close();
   await outbox.remove();
   await world.stop();
+  await s3.close();
+  await rm(folder, { recursive: true, force: true });
 });
 
 const creation =
@@ -123,11 +133,6 @@ async function file(
   expect(body.length).toBe(found.filesize);
   expect(createHash("sha256").update(body).digest("hex")).toBe(found.checksum);
   return { id, body, type };
-}
-
-async function contents(): Promise<string[]> {
-  const found = await readdir(joinPath(world.dataDir, "files"), { recursive: true, withFileTypes: true });
-  return found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => parentPath.slice(-2) + name);
 }
 
 /** Ends what waits, so that the next test does not meet the limit. */
@@ -263,12 +268,12 @@ describe("the file", () => {
       columns: ["name", "budgetMin", "registeredAt"],
       filter: { company: { empty: false } },
     });
-    const [sheet] = (await readSheets(body)) as any[];
-    const rows = Array.isArray(sheet?.data) ? sheet.data : await readSheets(body);
-    expect(rows[0]).toEqual(["name", "budgetMin", "registeredAt"]);
-    expect(rows[1][0]).toBe('=HYPERLINK("http://x")');
-    expect(rows[1][1]).toBe(250000.5);
-    expect(rows).toHaveLength(2);
+    const [{ sheet, data }] = (await readSheets(body)) as any;
+    expect(sheet).toBe("Leads");
+    expect(data).toEqual([
+      ["name", "budgetMin", "registeredAt"],
+      ['=HYPERLINK("http://x")', 250000.5, expect.any(Date)],
+    ]);
   });
 
   test("PDF: a table", async () => {
@@ -283,6 +288,143 @@ describe("the file", () => {
     expect(text).toContain("250,000.50");
   });
 
+  test("every letter, in every format", async () => {
+    const texts = {
+      "Zażółć gęślą jaźń": 0,
+      "Příliš žluťoučký kůň": 0,
+      "Şişli, İğneada": '"Şişli, İğneada"',
+      "Αθήνα Θεσσαλονίκη": 0,
+      "Съешь ещё Київ": 0,
+      "Nguyễn Thị Hằng": 0,
+      "Home 東京 🏠👩‍👩‍👧 end": 0,
+      "_x0041_ \u0001 <&>": 0,
+      // No formula, whether commas separate cells or semicolons do.
+      "-5": "'-5",
+      "@SUM(1)": "'@SUM(1)",
+      "＝1+1": "'＝1+1",
+      "a;=1+1; b\n-2": `"a;'=1+1; b\n'-2"`,
+    };
+    await world.owner.query(
+      `insert into app_public.tasks (organization_id, project_id, title, description)
+       select $1, $2, 'Letters', t from unnest($3::text[]) t`,
+      [world.harbour.id, world.project.id, Object.keys(texts)],
+    );
+    const written = async (format: string) =>
+      (
+        await file({
+          format,
+          subject: "TASKS",
+          columns: ["description"],
+          filter: { title: "Letters" },
+          sort: ["id"],
+        })
+      ).body;
+    expect((await written("CSV")).toString().split("\r\n")).toEqual([
+      "\ufeffdescription",
+      ...Object.entries(texts).map(([text, cell]) => cell || text),
+      "",
+    ]);
+    const lines = (await written("JSONL")).toString().trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).description)).toEqual(Object.keys(texts));
+    const [{ data }] = (await readSheets(await written("XLSX"))) as any;
+    expect(data.flat()).toEqual(["description", ...Object.keys(texts)]);
+    const body = new Uint8Array(await written("PDF"));
+    expect(body.length).toBeLessThan(60_000);
+    const { text } = await extractText(await getDocumentProxy(body), { mergePages: true });
+    for (const shown of Object.keys(texts).slice(0, 6)) expect(text).toContain(shown);
+    // One sign for each that the font does not have.
+    expect(text).toContain("Home \ufffd\ufffd \ufffd\ufffd end");
+  });
+
+  test("a workbook keeps what a sheet can hold, and takes another sheet for further rows", async () => {
+    const cells = {
+      TEXT: "x".repeat(40_000),
+      MONEY: "-12345678901.50",
+      INTEGER: "12345678901234567",
+      BOOLEAN: "true",
+      DATE: "2026-03-01",
+      DATETIME: "1850-03-01T02:00:00",
+    };
+    const columns = Object.keys(cells).map((type) => ({ name: type, type }));
+    async function* batches() {
+      for (let i = 0; i < 3; i += 1) yield [0, 1].map((n) => [`${i}${n}`, ...Object.values(cells)] as any);
+    }
+    let wrote = 0;
+    const options = {
+      title: "Rows",
+      wrote: (rows: number) => (wrote += rows),
+      most: { rows: 4, characters: 1e9 },
+    };
+    const sheets = (await readSheets(await buffer(workbook(columns, batches(), options)))) as any;
+    expect(sheets.map((found: any) => [found.sheet, found.data.length])).toEqual([
+      ["Rows 1", 5],
+      ["Rows 2", 3],
+    ]);
+    expect(wrote).toBe(6);
+    expect(sheets[1].data[2]).toEqual([
+      `${"x".repeat(32_766)}…`,
+      -12345678901.5,
+      cells.INTEGER,
+      true,
+      new Date("2026-03-01T00:00:00Z"),
+      cells.DATETIME,
+    ]);
+  });
+
+  test("every subject, in every format, with every column; without a row too", async () => {
+    // As many at once as nobody could ask for.
+    const { rows } = await world.owner.query<{ id: string; subject: string }>(
+      `with asked as (
+         insert into app_public.exports (organization_id, subject, format, columns, filter, requested_by_id, filename)
+         select $1, c.subject, f.format, case when f.format <> 'PDF' then c.names end, case when f.empty then '{"id": []}'::jsonb end, $2, lower(c.subject)
+         from (select subject, jsonb_agg(name order by position) as names from app_hidden.report_columns group by subject) c,
+           (select value as format, empty from app_public.export_format_values, unnest(array[true, false]) empty where not empty or value in ('CSV', 'XLSX')) f (format, empty)
+         where not f.empty or c.subject = 'LEADS'
+         returning id, subject)
+       , runs as (insert into app_private.export_runs (export_id) select id from asked)
+       select id, subject from asked`,
+      [world.harbour.id, world.owen.id],
+    );
+    expect(rows).toHaveLength(14 * 4 + 2);
+    expect((await work()).filter((line) => line.startsWith("error"))).toEqual([]);
+    const { rows: done } = await world.owner.query(
+      `select subject, array_agg(distinct status::text) as statuses, count(distinct row_count) filter (where filter is null and subject <> 'EVENTS')::int as counts,
+         array_agg(distinct error) filter (where error is not null) as errors
+       from app_public.exports where id = any ($1) group by subject order by subject`,
+      [rows.map(({ id }) => id)],
+    );
+    expect(done).toEqual(
+      done.map(({ subject }) => ({
+        subject,
+        statuses: ["COMPLETED"],
+        // Exports write events themselves.
+        counts: subject === "EVENTS" ? 0 : 1,
+        errors: null,
+      })),
+    );
+    const { rows: none } = await world.owner.query(
+      "select format, filesize from app_public.exports where id = any ($1) and filter is not null and row_count = 0 order by format",
+      [rows.map(({ id }) => id)],
+    );
+    expect(none.map(({ format }) => format)).toEqual(["CSV", "XLSX"]);
+    const { body } = await file({ format: "JSONL", filter: { id: [] } });
+    expect(body.length).toBe(0);
+  });
+
+  test("a large one goes to the store in parts", async () => {
+    await world.owner.query(
+      `insert into app_public.tasks (organization_id, project_id, title, description)
+       select $1, $2, 'Large', repeat('x', 19999) || i % 10 from generate_series(1, 300) i`,
+      [world.harbour.id, world.project.id],
+    );
+    s3.events.length = 0;
+    const form = { format: "JSONL", subject: "TASKS", columns: ["description"], filter: { title: "Large" } };
+    const { body } = await file(form);
+    expect(body.toString().split("\n")).toHaveLength(301);
+    expect(s3.events).toEqual(["ObjectCreated:Post"]);
+    expect(await s3.unfinished()).toEqual([]);
+  });
+
   test("PDF: a page for each floor plan, with its pictures", async () => {
     const exporting =
       "mutation ($input: ExportFloorPlansInput!) { exportFloorPlans(input: $input) { id format } }";
@@ -290,7 +432,19 @@ describe("the file", () => {
       const { exportFloorPlans } = await world.max.get(exporting, {
         input: { projectId: world.project.slug, ...rest },
       });
-      await work();
+      const open: number[] = [];
+      await work({
+        ...store,
+        get: async (...args) => {
+          const { rowCount } = await world.owner.query(
+            "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
+          );
+          open.push(rowCount!);
+          return store.get(...args);
+        },
+      });
+      // No transaction lasts as long as pictures are fetched.
+      expect(open.filter((amount) => amount > 0)).toEqual([]);
       const found = await read(exportFloorPlans.id, world.max);
       expect(found).toMatchObject({ status: "COMPLETED", format: "PDF" });
       const { body } = await download(found.url);
@@ -303,7 +457,7 @@ describe("the file", () => {
     };
     const all = await pages({});
     expect(all.totalPages).toBe(2);
-    expect(all.text[0]).toContain("Lódz Terrace (A1)");
+    expect(all.text[0]).toContain("Łódź Terrace (A1)");
     expect(all.text[0]).toContain("CAD 450,000.00");
     expect(all.text[0]).toContain("1420");
     expect(all.text[1]).toContain("Birch (B2)");
@@ -352,14 +506,14 @@ describe("what breaks off", () => {
     expect(await read(before)).toMatchObject({ status: "CANCELLED", rowCount: null });
 
     await join(world, world.harbour.id, amy, "ADMIN");
-    const kept = await contents();
+    const kept = await s3.keys();
     const meanwhile = await start(id, amy);
     await work({ ...store, put: async (...args) => (await demote(amy, "MEMBER"), store.put(...args)) });
     expect(await read(meanwhile)).toMatchObject({
       status: "CANCELLED",
       error: "Whoever asked for it may not see it any more.",
     });
-    expect(await contents()).toEqual(kept);
+    expect(await s3.keys()).toEqual(kept);
 
     await demote(amy, "ADMIN");
     const after = await start(id, amy);
@@ -369,14 +523,22 @@ describe("what breaks off", () => {
     expect(await read(after, amy)).toMatchObject({ status: "COMPLETED", url: null });
   });
 
+  test("what it is a run of may go meanwhile", async () => {
+    const { id } = await create({ columns: ["name"] });
+    const exported = await start(id);
+    await world.owen.get("mutation ($id: ID!) { deleteCustomExport(input: { id: $id }) { id } }", { id });
+    await work();
+    expect(await read(exported)).toMatchObject({ status: "COMPLETED", rowCount: 5, customExport: null });
+  });
+
   test("cancelled while it is written: the file is not kept", async () => {
-    const kept = await contents();
+    const kept = await s3.keys();
     const id = await start((await create()).id);
     const cancel = () =>
       world.owen.get("mutation ($id: ID!) { cancelExport(input: { id: $id }) { status } }", { id });
     await work({ ...store, put: async (...args) => (await cancel(), store.put(...args)) });
     expect(await read(id)).toMatchObject({ status: "CANCELLED", url: null });
-    expect(await contents()).toEqual(kept);
+    expect(await s3.keys()).toEqual(kept);
   });
 
   test("two jobs at once: one writes it", async () => {
@@ -401,11 +563,11 @@ describe("what breaks off", () => {
   });
 
   test("a worker that died is followed by another, which starts over; what the first left is removed", async () => {
-    const kept = await contents();
+    const kept = await s3.keys();
     const id = await start((await create({ columns: ["name"] })).id);
     await world.owner.query("update graphile_worker._private_jobs set run_at = 'infinity'");
     // As the first one left it: at work, with a file in the store.
-    const { rows } = await world.owner.query("select worker from app_private.start_export($1)", [id]);
+    const { rows } = await world.owner.query("select worker from app_private.start_export($1, null)", [id]);
     await world.owner.query("select app_private.keep_export_file($1, $2, 'abandoned')", [id, rows[0].worker]);
     await store.put("abandoned", { path: import.meta.filename }, { size: 1, type: "text/csv" });
     await world.owner.query(
@@ -423,7 +585,7 @@ describe("what breaks off", () => {
       rows[0].worker,
     ]);
     expect(late.rows[0].done).toBe(false);
-    expect(await contents()).toHaveLength(kept.length + 1);
+    expect(await s3.keys()).toHaveLength(kept.length + 1);
   });
 
   test("a store that fails: tried again, a few times", async () => {
@@ -443,7 +605,7 @@ describe("what breaks off", () => {
   test("after a week it is over, and the file is gone", async () => {
     const { id } = await file({});
     const { url } = await read(id);
-    const before = await contents();
+    const before = await s3.keys();
     await world.owner.query(
       "begin; select set_config('plat.service', 'on', true); update app_public.exports set expires_at = now() where id = $1::uuid; commit".replace(
         "$1",
@@ -452,7 +614,7 @@ describe("what breaks off", () => {
     );
     expect(await read(id)).toMatchObject({ status: "EXPIRED", url: null, rowCount: 5 });
     await work();
-    expect(await contents()).toHaveLength(before.length - 1);
+    expect(await s3.keys()).toHaveLength(before.length - 1);
     expect((await download(url)).status).toBe(404);
   });
 });
@@ -491,6 +653,26 @@ describe("what cannot be", () => {
     ],
   ])("%j is refused at %s", async (rest, field) => {
     expect(await world.owen.refused(creation, input(rest))).toMatchObject({ code: "BAD_USER_INPUT", field });
+  });
+
+  test("more rows than a file of the format can have, when it is asked for and when it is written", async () => {
+    const most = (rows: number) =>
+      world.owner.query(
+        `create or replace function app_hidden.most_rows_of_export(subject text, format text) returns int
+         language sql immutable as $$ select case when format = 'PDF' then ${rows} end $$`,
+      );
+    const { id } = await create({ format: "PDF", columns: ["name"] });
+    const exported = await start(id);
+    await most(1);
+    await work();
+    expect(await read(exported)).toMatchObject({ status: "FAILED", error: expect.stringContaining("1 row") });
+    const refusal = { code: "LIMIT_EXCEEDED", field: "format", limit: 1 };
+    expect(await world.owen.refused(running, { id })).toMatchObject(refusal);
+    const exporting = "mutation ($id: ID!) { exportFloorPlans(input: { projectId: $id }) { id } }";
+    expect(await world.owen.refused(exporting, world.project)).toMatchObject(refusal);
+    expect((await world.owen.ask(exporting, empty)).errors).toBeUndefined();
+    await most(5000);
+    await clear();
   });
 
   test("more than a few at a time", async () => {

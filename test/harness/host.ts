@@ -7,7 +7,7 @@ import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
-import { createFileStore } from "../../src/providers/files/index.ts";
+import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
 import { jwtKeys, secretKeys } from "./api.ts";
 
 export { createIntegrations } from "../../src/integrations/integrations.ts";
@@ -20,6 +20,8 @@ export interface HostOptions extends Partial<
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
+  /** Files lie there rather than in the folder. */
+  s3?: S3Options;
   /** How long a statement waits until what is due is settled. */
   patienceMs?: number;
 }
@@ -41,7 +43,7 @@ const certificate = generate([{ name: "commonName", value: "localhost" }]);
 export async function serve(
   authenticatorUrl: string,
   dataDir: string,
-  { trustProxy = false, patienceMs, drafts, ...options }: HostOptions,
+  { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
@@ -49,7 +51,7 @@ export async function serve(
     poolSize: 10,
     jwtKeys,
     secretKeys,
-    fileStore: createFileStore({ dataDir }),
+    fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
     baseUrl: "https://plat.example",
     log,

@@ -1,45 +1,26 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { CreateMultipartUploadCommand, S3Client, UploadPartCommand } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import S3rver from "s3rver";
-import {
-  createFileStore,
-  FileStoreFailed,
-  type FileStore,
-  type S3Options,
-} from "../../src/providers/files/index.ts";
+import { createFileStore, FileStoreFailed, type FileStore } from "../../src/providers/files/index.ts";
+import { startS3, type S3 } from "../harness/s3.ts";
 
 // Both stores keep the same promises: one in a folder, one in a server that speaks the S3 protocol.
 
 let folder: string;
-let server: S3rver;
-let s3: S3Options;
+let server: S3;
 const stores: Record<string, () => FileStore> = {
   "the folder": () => createFileStore({ dataDir: folder }),
-  "the S3-compatible store": () => createFileStore({ s3, dataDir: folder }),
+  "the S3-compatible store": () => createFileStore({ s3: server.options, dataDir: folder }),
 };
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plat-stores-"));
-  server = new S3rver({
-    port: 0,
-    address: "127.0.0.1",
-    silent: true,
-    directory: join(folder, "s3"),
-    configureBuckets: [{ name: "plat", configs: [] }],
-  });
-  const { port }: AddressInfo = await server.run();
-  s3 = {
-    bucket: "plat",
-    region: "us-east-1",
-    endpoint: `http://127.0.0.1:${port}`,
-    credentials: { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
-  };
+  server = await startS3(join(folder, "s3"));
 });
 afterAll(async () => {
   await server.close();
@@ -123,17 +104,50 @@ test("the folder keeps out of others' hands, and keys within it", async () => {
   const path = join(folder, "files", key.slice(0, 2));
   expect((await stat(path)).mode & 0o777).toBe(0o700);
   expect((await stat(join(path, key.slice(2)))).mode & 0o777).toBe(0o600);
-  expect((await readdir(path)).filter((file) => file.endsWith(".part"))).toEqual([]);
+  expect(await readdir(join(folder, "files", "unfinished"))).toEqual([]);
   for (const bad of ["../../etc/passwd", "a/b", "", "AB", "abc..d"])
     await expect(store.get(bad)).rejects.toThrow("no key");
 });
 
+test("what was begun and not finished is swept when it is old", async () => {
+  const { bucket, ...options } = server.options;
+  const client = new S3Client({ ...options, forcePathStyle: true });
+  const begin = () => client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: newKey() }));
+  const { UploadId, Key } = await begin();
+  await client.send(
+    new UploadPartCommand({ Bucket: bucket, Key, UploadId, PartNumber: 1, Body: randomBytes(1000) }),
+  );
+  await begin();
+  client.destroy();
+  const unfinished = join(folder, "files", "unfinished");
+  await mkdir(unfinished, { recursive: true });
+  for (const name of ["old.part", "new.part"]) await writeFile(join(unfinished, name), "x");
+  const anHourAgo = new Date(Date.now() - 3_600_000);
+  await utimes(join(unfinished, "old.part"), anHourAgo, anHourAgo);
+
+  const before = new Date(Date.now() - 1_800_000);
+  for (const open of Object.values(stores)) {
+    const store = open();
+    await store.sweep(before);
+    await store.close();
+  }
+  expect(await readdir(unfinished)).toEqual(["new.part"]);
+  expect(await server.unfinished()).toHaveLength(2);
+  const store = stores["the S3-compatible store"]!();
+  await store.sweep(new Date(Date.now() + 2000));
+  await store.close();
+  expect(await server.unfinished()).toEqual([]);
+});
+
 test("a store that cannot be reached, or refuses the key, says so", async () => {
-  const away = createFileStore({ s3: { ...s3, endpoint: "http://127.0.0.1:9" }, dataDir: folder });
+  const away = createFileStore({
+    s3: { ...server.options, endpoint: "http://127.0.0.1:9" },
+    dataDir: folder,
+  });
   await expect(putBytes(away, newKey(), Buffer.from("x"))).rejects.toThrow(FileStoreFailed);
   await expect(away.get(newKey())).rejects.toThrow(FileStoreFailed);
   const stranger = createFileStore({
-    s3: { ...s3, credentials: { accessKeyId: "nobody", secretAccessKey: "wrong" } },
+    s3: { ...server.options, credentials: { accessKeyId: "nobody", secretAccessKey: "wrong" } },
     dataDir: folder,
   });
   await expect(putBytes(stranger, newKey(), Buffer.from("x"))).rejects.toThrow(FileStoreFailed);

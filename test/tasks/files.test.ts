@@ -1,6 +1,9 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { incomingFolder } from "../../src/files/incoming.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { picture } from "../harness/upload.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -76,6 +79,26 @@ test("what no row has is swept a day after it was uploaded, what a row has stays
     lost,
   ]);
   expect(rows).toEqual([]);
+});
+
+test("what a process had begun when it died goes after a day", async () => {
+  const folder = incomingFolder(tmpdir());
+  const [old, young] = [randomUUID(), randomUUID()].map((name) => join(folder, `${name}.part`)) as [
+    string,
+    string,
+  ];
+  await mkdir(folder, { recursive: true });
+  await Promise.all([old, young].map((path) => writeFile(path, "x")));
+  const dayAgo = new Date(Date.now() - 25 * 3_600_000);
+  await utimes(old, dayAgo, dayAgo);
+  const swept: Date[] = [];
+  expect(await sweep({ ...fileStore, sweep: async (before) => void swept.push(before) })).toEqual([]);
+  expect(swept.map((before) => before > dayAgo && before < new Date(Date.now() - 23 * 3_600_000))).toEqual([
+    true,
+  ]);
+  const left = await readdir(folder);
+  expect([left.includes(basename(old)), left.includes(basename(young))]).toEqual([false, true]);
+  await rm(young);
 });
 
 test("a deleted file goes after a week, unless another row has the same content", async () => {

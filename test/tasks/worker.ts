@@ -6,6 +6,7 @@ import { Logger, runOnce, WorkerPreset } from "graphile-worker";
 import PostalMime, { type Email } from "postal-mime";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
+import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
@@ -69,7 +70,7 @@ export async function runJobs(
             oauth,
             query: (text, values) => viewers.query(text, values),
           }),
-          incomingFolder: tmpdir(),
+          incomingFolder: incomingFolder(tmpdir()),
           viewers,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",

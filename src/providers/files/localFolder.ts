@@ -4,6 +4,7 @@ import { constants, copyFile, mkdir, open, rename, rm, stat } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { removeLeftovers } from "../../files/leftovers.ts";
 import type { FileStore } from "./store.ts";
 
 /**
@@ -12,6 +13,7 @@ import type { FileStore } from "./store.ts";
  * @param folder made when it is missing.
  */
 export function createLocalFolder(folder: string): FileStore {
+  const unfinishedFolder = join(folder, "unfinished");
   /** Spread over 256 folders, since keys begin with a SHA-256. */
   const pathOf = (key: string): string => {
     if (!/^[a-z0-9]{3,}(\.[a-z0-9]+)*$/.test(key)) throw new Error("This is no key of a content.");
@@ -20,8 +22,9 @@ export function createLocalFolder(folder: string): FileStore {
   return {
     async put(key, content) {
       const path = pathOf(key);
-      const unfinished = `${path}.${randomBytes(6).toString("hex")}.part`;
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      const unfinished = join(unfinishedFolder, `${randomBytes(12).toString("hex")}.part`);
+      for (const parent of [dirname(path), unfinishedFolder])
+        await mkdir(parent, { recursive: true, mode: 0o700 });
       try {
         // A file is copied by the system, without passing through our memory.
         if (content instanceof Readable)
@@ -44,6 +47,7 @@ export function createLocalFolder(folder: string): FileStore {
     async delete(keys) {
       for (const key of keys) await rm(pathOf(key), { force: true });
     },
+    sweep: (before) => removeLeftovers(unfinishedFolder, { before }),
     async close() {},
   };
 }

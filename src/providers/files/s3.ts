@@ -1,6 +1,13 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
-import { DeleteObjectsCommand, GetObjectCommand, HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import { FileStoreFailed, type FileStore } from "./store.ts";
 
@@ -16,10 +23,11 @@ export interface S3Options {
 /** Bytes of one part of an upload, which is what one upload takes of memory: one part is under way at a time. */
 const partSize = 5 * 1024 * 1024;
 
-function unlessMissing(refuse: (error: unknown) => never) {
-  return (error: Error): undefined =>
-    error.name === "NoSuchKey" || error.name === "NotFound" ? undefined : refuse(error);
+/** What is no failure has no answer. */
+function unless(harmless: readonly string[], refuse: (error: unknown) => never) {
+  return (error: Error): undefined => (harmless.includes(error.name) ? undefined : refuse(error));
 }
+const missing = ["NoSuchKey", "NotFound"];
 
 function failed(what: string): (error: unknown) => never {
   return (error) => {
@@ -58,12 +66,12 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
     async get(key, range) {
       const bytes = range && `bytes=${range.start}-${range.end}`;
       const command = new GetObjectCommand({ Bucket: bucket, Key: key, Range: bytes });
-      const answer = await client.send(command).catch(unlessMissing(failed("give a content")));
+      const answer = await client.send(command).catch(unless(missing, failed("give a content")));
       return answer?.Body as Readable | undefined;
     },
     async size(key) {
       const command = new HeadObjectCommand({ Bucket: bucket, Key: key });
-      return (await client.send(command).catch(unlessMissing(failed("find a content"))))?.ContentLength;
+      return (await client.send(command).catch(unless(missing, failed("find a content"))))?.ContentLength;
     },
     async delete(keys) {
       if (keys.length === 0) return;
@@ -73,6 +81,18 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
         .catch(failed("delete contents"));
       const [error] = (answer.Errors ?? []).filter(({ Code }) => Code !== "NoSuchKey");
       if (error) throw new FileStoreFailed(`The file store could not delete a content: ${error.Message}`);
+    },
+    async sweep(before) {
+      // A thousand at most; further ones follow the next time.
+      const begun = await client
+        .send(new ListMultipartUploadsCommand({ Bucket: bucket }))
+        // Not every store has that, or lets everybody ask; then a rule of its own clears them.
+        .catch(unless(["NotImplemented", "AccessDenied"], failed("list uploads that broke off")));
+      for (const { Key, UploadId, Initiated } of begun?.Uploads ?? [])
+        if (Initiated! < before)
+          await client
+            .send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId }))
+            .catch(unless(["NoSuchUpload"], failed("clear an upload that broke off")));
     },
     async close() {
       client.destroy();

@@ -19,6 +19,8 @@ export interface FileStore {
   size(key: string): Promise<number | undefined>;
   /** Deletes the contents that are there. */
   delete(keys: readonly string[]): Promise<void>;
+  /** Removes what was begun before then and never finished, since whoever did died. */
+  sweep(before: Date): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,7 +1,15 @@
 /** The part of the package that tests use; it has no types of its own. */
 declare module "s3rver" {
+  import type { EventEmitter } from "node:events";
   import type { AddressInfo } from "node:net";
-  export default class S3rver {
+  interface Context {
+    method: string;
+    query: Record<string, string>;
+    type: string;
+    body: string;
+    status: number;
+  }
+  export default class S3rver extends EventEmitter<{ event: [{ Records: { eventName: string }[] }] }> {
     constructor(options: {
       port: number;
       address: string;
@@ -9,6 +17,7 @@ declare module "s3rver" {
       directory: string;
       configureBuckets: { name: string; configs: string[] }[];
     });
+    middleware: ((context: Context, next: () => Promise<void>) => Promise<void>)[];
     run(): Promise<AddressInfo>;
     close(): Promise<void>;
   }

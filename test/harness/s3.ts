@@ -1,0 +1,65 @@
+import { readdir, readFile, rm, stat } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { basename, join } from "node:path";
+import S3rver from "s3rver";
+import type { S3Options } from "../../src/providers/files/index.ts";
+
+/** A store that speaks the S3 protocol. */
+export interface S3 {
+  options: S3Options;
+  /** The keys of what it has. */
+  keys(): Promise<string[]>;
+  /** Uploads in parts that were begun and not finished. */
+  unfinished(): Promise<string[]>;
+  /** What it did, such as `ObjectCreated:Put, or of parts ObjectCreated:Post`. */
+  events: string[];
+  close(): Promise<void>;
+}
+
+const bucket = "plat";
+
+/** @param directory for what it keeps */
+export async function startS3(directory: string): Promise<S3> {
+  const server = new S3rver({
+    port: 0,
+    address: "127.0.0.1",
+    silent: true,
+    directory,
+    configureBuckets: [{ name: bucket, configs: [] }],
+  });
+  const uploads = join(directory, bucket, "._S3rver_uploads");
+  const unfinished = () => readdir(uploads).catch(() => []);
+  // What the counterpart lacks of the protocol: to tell what was begun, and to break it off.
+  server.middleware.unshift(async (ctx, next) => {
+    if (ctx.method === "GET" && "uploads" in ctx.query) {
+      const begun = (await unfinished()).map(async (id) => {
+        const key = await readFile(join(uploads, id, "key"), "utf8");
+        const since = (await stat(join(uploads, id, "key"))).mtime.toISOString();
+        return `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${since}</Initiated></Upload>`;
+      });
+      ctx.type = "application/xml";
+      ctx.body = `<ListMultipartUploadsResult><Bucket>${bucket}</Bucket>${(await Promise.all(begun)).join("")}</ListMultipartUploadsResult>`;
+    } else if (ctx.method === "DELETE" && ctx.query.uploadId) {
+      await rm(join(uploads, basename(ctx.query.uploadId)), { recursive: true });
+      ctx.status = 204;
+    } else await next();
+  });
+  const events: string[] = [];
+  server.on("event", ({ Records }) => events.push(Records[0]!.eventName));
+  const { port }: AddressInfo = await server.run();
+  return {
+    options: {
+      bucket,
+      region: "us-east-1",
+      endpoint: `http://127.0.0.1:${port}`,
+      credentials: { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
+    },
+    keys: async () =>
+      (await readdir(join(directory, bucket))).flatMap(
+        (name) => /^(.+)\._S3rver_object$/.exec(name)?.[1] ?? [],
+      ),
+    unfinished,
+    events,
+    close: () => server.close(),
+  };
+}

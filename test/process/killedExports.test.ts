@@ -1,0 +1,148 @@
+/** A worker that is killed while it writes an export: another one takes over, and there is one file, whole and exact. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { incomingFolder } from "../../src/files/incoming.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+const amount = 900;
+/** Whoever reads as far as this row waits for as long as the test has the gate. */
+const gated = 200;
+const gate = 4711;
+
+let world: World;
+let dataDir: string;
+const kills: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  world = await startWorld();
+  dataDir = await mkdtemp(join(tmpdir(), "plat-killed-"));
+  // This task alone.
+  const task = resolve(import.meta.dirname, "../../src/tasks/export__requested.ts");
+  await writeFile(
+    join(dataDir, "export__requested.js"),
+    `export { default } from ${JSON.stringify(pathToFileURL(task).href)};`,
+  );
+  await world.owner.query(
+    "insert into app_public.tasks (organization_id, project_id, title) select $1, $2, 'Task ' || i from generate_series(1, $3::int) i",
+    [world.harbour.id, world.project.id, amount],
+  );
+  await world.owner.query(
+    `create function app_hidden.gated(title text) returns text language plpgsql volatile as $$
+     begin
+       if title = 'Task ${gated}' then
+         perform pg_advisory_lock_shared(${gate});
+         perform pg_advisory_unlock_shared(${gate});
+       end if;
+       return title;
+     end $$;
+     grant execute on function app_hidden.gated to plat_user;
+     update app_hidden.report_columns set expression = 'app_hidden.gated(t.title)' where subject = 'TASKS' and name = 'title'`,
+  );
+});
+afterAll(async () => {
+  for (const kill of kills) await kill();
+  await world.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function startWorker() {
+  const child = spawn(
+    process.execPath,
+    [
+      resolve(import.meta.dirname, "../harness/workerProcess.ts"),
+      world.database.ownerUrl,
+      dataDir, // of the task
+      dataDir,
+    ],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
+  const kill = async () => {
+    const exit = once(child, "exit");
+    if (child.kill("SIGKILL")) await exit;
+  };
+  kills.push(kill);
+  return { kill };
+}
+const begun = () => readdir(incomingFolder(dataDir)).catch(() => []);
+
+test("there is one file, whole and exact, and nothing else is left", async () => {
+  const { owen, owner, harbour } = world;
+  const holder = await owner.connect();
+  await holder.query("select pg_advisory_lock($1)", [gate]);
+  const { createCustomExport } = await owen.get(
+    "mutation ($input: CreateCustomExportInput!) { createCustomExport(input: $input) { id } }",
+    {
+      input: {
+        organizationId: harbour.id,
+        name: "Tasks",
+        subject: "TASKS",
+        format: "CSV",
+        columns: ["title"],
+      },
+    },
+  );
+  const { runCustomExport } = await owen.get(
+    "mutation ($id: ID!) { runCustomExport(input: { id: $id }) { id } }",
+    createCustomExport,
+  );
+  const { id } = runCustomExport;
+  const until = async (met: (found: { status: string; progress: number }) => boolean) => {
+    for (;;) {
+      const found = (await owen.get("query ($id: ID!) { export(id: $id) { status progress } }", { id }))
+        .export;
+      if (met(found)) return found;
+      await pause(20);
+    }
+  };
+  const attempt = async () =>
+    (
+      await owner.query<{ attempts: number; rows_done: number; worker: string }>(
+        "select attempts, rows_done, worker from app_private.export_runs where export_id = $1",
+        [id],
+      )
+    ).rows[0]!;
+
+  const first = startWorker();
+  // Two batches are in the file, the third waits.
+  expect(await until(({ progress }) => progress > 0)).toEqual({ status: "PROCESSING", progress: 0.56 });
+  const left = await begun();
+  expect(left).toEqual([expect.stringMatching(`^export-${id}\\..+\\.part$`)]);
+  expect((await stat(join(incomingFolder(dataDir), left[0]!))).size).toBeGreaterThan(4000);
+  const { worker: killed } = await attempt();
+  startWorker();
+  await first.kill();
+
+  // It is found dead long before its lease is over; the other one starts over, and what lay there is gone.
+  while ((await attempt()).attempts === 1) await pause(20);
+  expect(await until(({ progress }) => progress === 0.56)).toMatchObject({ status: "PROCESSING" });
+  const again = await begun();
+  expect(again).toHaveLength(1);
+  expect(again).not.toEqual(left);
+  await holder.query("select pg_advisory_unlock($1)", [gate]);
+  holder.release();
+  await until(({ status }) => status === "COMPLETED");
+  const { attempts, worker } = await attempt();
+  expect([attempts, worker === killed]).toEqual([2, false]);
+
+  while ((await begun()).length > 0) await pause(5);
+  const files = await readdir(join(dataDir, "files"), { recursive: true, withFileTypes: true });
+  const kept = files.filter((file) => file.isFile());
+  expect(kept).toHaveLength(1);
+  const content = await createFileStore({ dataDir }).get(kept[0]!.parentPath.slice(-2) + kept[0]!.name);
+  expect((await buffer(content!)).toString()).toBe(
+    `\ufefftitle\r\n${Array.from({ length: amount }, (_, i) => `Task ${amount - i}\r\n`).join("")}`,
+  );
+  const { rowCount } = await owner.query(
+    "select from app_public.events where subject_id = $1 and name = 'export.completed'",
+    [id],
+  );
+  expect(rowCount).toBe(1);
+}, 60_000);
