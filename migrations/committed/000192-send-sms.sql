@@ -1,5 +1,5 @@
---! Previous: sha1:3f40b521292dd168ca9fdbe23c436695fb256181
---! Hash: sha1:8001cde843167016f171382f9d829f65c25e0e70
+--! Previous: sha1:88f6045a9caf58f50fd28b50743c30ffd09d3c84
+--! Hash: sha1:f699ac4c4f62413ad7520d243d480ef29aa1de5b
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

@@ -1,5 +1,5 @@
---! Previous: sha1:8001cde843167016f171382f9d829f65c25e0e70
---! Hash: sha1:a3c230af1bb27956487e13aa412c9978721631b4
+--! Previous: sha1:f699ac4c4f62413ad7520d243d480ef29aa1de5b
+--! Hash: sha1:fc7514ee0fec837956efd7bec7bea0b6dec7d60f
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

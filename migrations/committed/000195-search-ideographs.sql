@@ -1,5 +1,5 @@
---! Previous: sha1:a3c230af1bb27956487e13aa412c9978721631b4
---! Hash: sha1:b55ad8c4f3f8390c07fc4554b13de352f1748df9
+--! Previous: sha1:fc7514ee0fec837956efd7bec7bea0b6dec7d60f
+--! Hash: sha1:155f8e815471e8defa3573c87a853532b180a5b7
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
