@@ -1,10 +1,14 @@
 /** Workbooks for spreadsheet programs (Office Open XML), written row by row. */
-import { Readable } from "node:stream";
+import { Readable, type PassThrough } from "node:stream";
+import { finished } from "node:stream/promises";
+import { ZipFile } from "yazl";
 import type { ExportColumn, ExportRow } from "./source.ts";
-import { zip, type ZipPart } from "./zip.ts";
 
 /** What a sheet holds: rows less the one with the names, and characters, of which a part of an archive may have four billion bytes. */
 export const mostOfSheet = { rows: 1_048_575, characters: 1_300_000_000 };
+
+/** The first day that there is: an archive is the same whenever it is made. */
+const packing = { compressionLevel: 4, mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
 
 /** Characters of a cell; programs call a workbook with more broken. */
 const mostOfCell = 32_767;
@@ -134,52 +138,56 @@ export function workbook(
     return next;
   }
 
-  async function* parts(): AsyncGenerator<ZipPart> {
-    const part = (name: string, text: string): ZipPart => ({ name, content: once(text) });
-    yield part(
+  const archive = new ZipFile();
+  const output = archive.outputStream as PassThrough;
+  const part = (name: string, text: string) => archive.addBuffer(Buffer.from(text), name, packing);
+
+  async function fill(): Promise<void> {
+    part(
       "_rels/.rels",
       `${head}<Relationships xmlns="${packages}/relationships"><Relationship Id="rId1" Type="${relations}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
     );
-    yield part("xl/styles.xml", styles);
+    part("xl/styles.xml", styles);
     let next = await iterator.next();
     let sheets = 0;
     do {
       sheets += 1;
-      const content = sheet(next);
-      yield {
-        name: `xl/worksheets/sheet${sheets}.xml`,
-        content: (async function* () {
-          next = yield* content;
+      const content = Readable.from(
+        (async function* () {
+          next = yield* sheet(next);
         })(),
-      };
+        { objectMode: false },
+      );
+      archive.addReadStream(content, `xl/worksheets/sheet${sheets}.xml`, packing);
+      // Whoever reads no further has no more of it written.
+      output.once("close", () => content.destroy());
+      await finished(content);
     } while (!next.done);
     const each = (line: (number: number) => string) =>
       Array.from({ length: sheets }, (_, i) => line(i + 1)).join("");
-    yield part(
+    part(
       "xl/workbook.xml",
       `${head}<workbook xmlns="${main}" xmlns:r="${relations}"><sheets>${each(
         (n) => `<sheet name="${escaped(title)}${sheets > 1 ? ` ${n}` : ""}" sheetId="${n}" r:id="rId${n}"/>`,
       )}</sheets></workbook>`,
     );
-    yield part(
+    part(
       "xl/_rels/workbook.xml.rels",
       `${head}<Relationships xmlns="${packages}/relationships">${each(
         (n) => `<Relationship Id="rId${n}" Type="${relations}/worksheet" Target="worksheets/sheet${n}.xml"/>`,
       )}<Relationship Id="rId${sheets + 1}" Type="${relations}/styles" Target="styles.xml"/></Relationships>`,
     );
     const kind = "application/vnd.openxmlformats-officedocument.spreadsheetml";
-    yield part(
+    part(
       "[Content_Types].xml",
       `${head}<Types xmlns="${packages}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${kind}.sheet.main+xml"/><Override PartName="/xl/styles.xml" ContentType="${kind}.styles+xml"/>${each(
         (n) => `<Override PartName="/xl/worksheets/sheet${n}.xml" ContentType="${kind}.worksheet+xml"/>`,
       )}</Types>`,
     );
+    archive.end();
   }
-  return Readable.from(zip(parts()), { objectMode: false });
-}
-
-async function* once(text: string): AsyncGenerator<string> {
-  yield text;
+  fill().catch((error: Error) => output.destroy(error));
+  return output;
 }
 
 const styles = `${head}<styleSheet xmlns="${main}"><numFmts count="3"><numFmt numFmtId="164" formatCode="#,##0.000"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="166" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders><cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs><cellXfs count="${formats.length}">${formats
