@@ -1,5 +1,5 @@
 --! Previous: sha1:51105db6d38dfa9281b10a3e9fb178b6667b30be
---! Hash: sha1:2476351afe371be844ae86f827451ce38679248c
+--! Hash: sha1:33fd3d9d2992d6c3c4fbdc19614e978e8d46cfbf
 --! Message: unsubscribing-leads
 
 -- Marketing mail can be stopped by whoever gets it: each has a link that withdraws the consent of its lead, without signing in. It stops
@@ -10,6 +10,8 @@ alter table app_public.leads add column unsubscribed_at timestamptz,
 comment on column app_public.leads.unsubscribed_at is
   'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it again, and for those who never did either.';
 comment on constraint leads_subscription on app_public.leads is 'A lead follows marketing mail or has unsubscribed from it.';
+
+select app_private.add_report_columns('LEADS', '{unsubscribed_at}');
 
 create table app_private.withdrawn_addresses (
   organization_id uuid not null references app_public.organizations on delete cascade,

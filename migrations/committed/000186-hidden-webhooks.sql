@@ -1,5 +1,5 @@
---! Previous: sha1:2476351afe371be844ae86f827451ce38679248c
---! Hash: sha1:68e5a26bc306a9d46f9ceab798446c835073bfae
+--! Previous: sha1:33fd3d9d2992d6c3c4fbdc19614e978e8d46cfbf
+--! Hash: sha1:4e646b355f6037c8da9971611514866986d4de2a
 --! Message: hidden-webhooks
 
 -- The webhook of an integration is what people see of that integration, nothing else: it has no events of its own, which would tell of it

@@ -1,5 +1,5 @@
---! Previous: sha1:68e5a26bc306a9d46f9ceab798446c835073bfae
---! Hash: sha1:8510176685c8e07edc1fd0884bb601dd98b84b10
+--! Previous: sha1:4e646b355f6037c8da9971611514866986d4de2a
+--! Hash: sha1:aee3615c07e9339f67979dd93b01e709e54df46f
 --! Message: cancellation-reasons
 
 -- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what they said

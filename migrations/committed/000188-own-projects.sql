@@ -1,5 +1,5 @@
---! Previous: sha1:8510176685c8e07edc1fd0884bb601dd98b84b10
---! Hash: sha1:ba9aa6c5d553b409f049ce8e2e35c6e458627824
+--! Previous: sha1:aee3615c07e9339f67979dd93b01e709e54df46f
+--! Hash: sha1:88f6335c2c03f58b3c02fcce40bcc17df4208225
 --! Message: own-projects
 
 -- The lists of a project go one way where the viewer has own records only and another where they have all: no project may be both, such

@@ -1,5 +1,5 @@
---! Previous: sha1:ba9aa6c5d553b409f049ce8e2e35c6e458627824
---! Hash: sha1:2de9cd2ff75a0b7cb8fbf5cd175921239f9c1721
+--! Previous: sha1:88f6335c2c03f58b3c02fcce40bcc17df4208225
+--! Hash: sha1:b04e0cb328587a869bcee9341676f9dbf5b80e6f
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

@@ -1,5 +1,5 @@
---! Previous: sha1:2de9cd2ff75a0b7cb8fbf5cd175921239f9c1721
---! Hash: sha1:4be7657d521222dc5d522f33737906c2ba8df485
+--! Previous: sha1:b04e0cb328587a869bcee9341676f9dbf5b80e6f
+--! Hash: sha1:4d6f15f84629391789b3404727c02033ed00a96f
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.

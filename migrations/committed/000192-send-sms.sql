@@ -1,5 +1,5 @@
---! Previous: sha1:4be7657d521222dc5d522f33737906c2ba8df485
---! Hash: sha1:6dd0f0ed4ca0628d4cc388abf706d2ed9f9ff3c3
+--! Previous: sha1:4d6f15f84629391789b3404727c02033ed00a96f
+--! Hash: sha1:397efd2a4b93edea970244b64a17ac579bb1623b
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

@@ -1,5 +1,5 @@
---! Previous: sha1:6dd0f0ed4ca0628d4cc388abf706d2ed9f9ff3c3
---! Hash: sha1:c322f176bc187643935c766c1f5a8ab47d7400a8
+--! Previous: sha1:397efd2a4b93edea970244b64a17ac579bb1623b
+--! Hash: sha1:0b70c9cf70d96fbbd0d824b8213c92087579c209
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people

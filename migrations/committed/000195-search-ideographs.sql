@@ -1,5 +1,5 @@
---! Previous: sha1:c322f176bc187643935c766c1f5a8ab47d7400a8
---! Hash: sha1:25a2ee6b9c5dd5fdf7fd8a52bfa2476bffc5b37d
+--! Previous: sha1:0b70c9cf70d96fbbd0d824b8213c92087579c209
+--! Hash: sha1:bd22609f446914f65a2af7b21f46a271e18c22cd
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a
