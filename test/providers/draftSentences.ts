@@ -22,28 +22,33 @@ export const fact = (
   ...more,
 });
 
-export const facts: Fact[] = [
+/** Of a project, two homes for sale and one that is not. */
+export const known: Fact[] = [
   fact("lead", "name", "person", "Bo"),
   fact("project", "title", "name", "Harbour View"),
   fact("project", "websiteUrl", "link", "https://harbour.example/homes"),
-  fact("project", "abstract.priceMin", "money", "425000.00", { currency: "CAD" }),
   fact("organization", "name", "name", "Harbour Homes"),
   fact("user", "fullName", "person", "Max Member"),
-  fact("sales_office", "title", "name", "Harbour View Gallery"),
   fact("sales_office", "address", "place", "12 King St W, Toronto, ON M5V 2T6"),
   fact("unit", "status", "unit", "101", { available: true }),
   fact("unit", "price", "money", "425000.00", { currency: "CAD", unit: "101" }),
   fact("unit", "bedrooms", "count", "2", { unit: "101" }),
-  fact("unit", "baths", "count", "1", { unit: "101" }),
   fact("unit", "sqft", "count", "1250", { unit: "101" }),
   fact("unit", "estimatedDeliveryDate", "month", "2031-05", { unit: "101" }),
-  fact("floor_plan", "title", "name", "The Heron", { unit: "101" }),
   fact("unit", "status", "unit", "102", { available: false }),
   fact("unit", "status", "unit", "103", { available: true }),
   fact("unit", "price", "money", "499000.00", { currency: "CAD", unit: "103" }),
   fact("unit", "bedrooms", "count", "3", { unit: "103" }),
-  fact("appointment", "startsAt", "time", "2031-05-01T10:30", { when: "next" }),
   fact("open_house", "startsAt", "time", "2031-05-03T14:00"),
+];
+/** And what else the sentences are about. */
+export const facts: Fact[] = [
+  ...known,
+  fact("project", "abstract.priceMin", "money", "425000.00", { currency: "CAD" }),
+  fact("sales_office", "title", "name", "Harbour View Gallery"),
+  fact("unit", "baths", "count", "1", { unit: "101" }),
+  fact("floor_plan", "title", "name", "The Heron", { unit: "101" }),
+  fact("appointment", "startsAt", "time", "2031-05-01T10:30", { when: "next" }),
   fact("open_house", "endsAt", "time", "2031-05-03T17:00"),
   fact("lead", "lastInteractionAt", "time", "2031-04-20T16:10"),
 ];

@@ -6,30 +6,11 @@ import {
   DraftFailed,
   type DraftProvider,
   type DraftRequest,
-  type Fact,
 } from "../../src/providers/drafts/index.ts";
 import * as sentences from "./draftSentences.ts";
 import { draft, startDraftServer, type DraftServer } from "./draftServer.ts";
 
-const { fact } = sentences;
-const facts: Fact[] = [
-  fact("lead", "name", "person", "Bo"),
-  fact("project", "title", "name", "Harbour View"),
-  fact("project", "websiteUrl", "link", "https://harbour.example/homes"),
-  fact("organization", "name", "name", "Harbour Homes"),
-  fact("user", "fullName", "person", "Max Member"),
-  fact("sales_office", "address", "place", "12 King St W, Toronto, ON M5V 2T6"),
-  fact("unit", "status", "unit", "101", { available: true }),
-  fact("unit", "price", "money", "425000.00", { currency: "CAD", unit: "101" }),
-  fact("unit", "bedrooms", "count", "2", { unit: "101" }),
-  fact("unit", "sqft", "count", "1250", { unit: "101" }),
-  fact("unit", "estimatedDeliveryDate", "month", "2031-05", { unit: "101" }),
-  fact("unit", "status", "unit", "102", { available: false }),
-  fact("unit", "status", "unit", "103", { available: true }),
-  fact("unit", "price", "money", "499000.00", { currency: "CAD", unit: "103" }),
-  fact("unit", "bedrooms", "count", "3", { unit: "103" }),
-  fact("open_house", "startsAt", "time", "2031-05-03T14:00"),
-];
+const { fact, known: facts } = sentences;
 const promotion = [
   fact("promotion", "title", "name", "Spring offer"),
   fact("promotion", "percent", "percent", "2.5"),
