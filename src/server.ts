@@ -4,7 +4,7 @@ import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { migrate } from "./database/migrate.ts";
-import { makePool } from "./database/pool.ts";
+import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
@@ -89,13 +89,11 @@ async function main(): Promise<void> {
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
       const seal = createSeal(await loadSecretKeys(config));
-      const viewers = makePool({
+      const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
         applicationName: "plat-worker",
-        // A fetch may have to sort everything first.
-        statementTimeout: 300_000,
-        onError: (error) => log.warn({ err: error }, "A database connection broke."),
+        log,
       });
       shutdown.add("worker's connections", () => viewers.end());
       const worker = await startWorker({

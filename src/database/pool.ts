@@ -1,4 +1,5 @@
 import { Pool } from "pg";
+import type { Logger } from "../log.ts";
 
 /** What a pool of connections needs to know. Times are milliseconds. */
 export interface PoolOptions {
@@ -45,6 +46,21 @@ export function makePool(options: PoolOptions): Pool {
   pool.on("error", onError);
   pool.on("connect", (client) => void client.on("error", onError));
   return pool;
+}
+
+/** A pool for work that nobody waits for, such as that of many rows or a fetch that sorts everything first: a statement may take five minutes. */
+export function makeWorkPool({
+  log,
+  ...options
+}: Required<Pick<PoolOptions, "connectionString" | "max" | "applicationName">> & {
+  log: Pick<Logger, "warn">;
+}): Pool {
+  return makePool({
+    ...options,
+    statementTimeout: 300_000,
+    onError: (error) =>
+      log.warn({ err: error, pool: options.applicationName }, "A database connection broke."),
+  });
 }
 
 /** Takes `options` out of a connection string, which otherwise replaces ours instead of joining them. */

@@ -2,7 +2,7 @@
  * Reads the stream of events for notifications. Looking costs one statement, and mails wait for a minute anyway, so it looks
  * now and then rather than being called at each commit. Any number of processes may; the database lets one at a time.
  */
-import { makePool } from "../database/pool.ts";
+import { makeWorkPool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 
 export interface NotificationReader {
@@ -22,12 +22,7 @@ export function startNotificationReader({
   connectionString: string;
   log: Logger;
 }): NotificationReader {
-  const pool = makePool({
-    connectionString,
-    max: 1,
-    applicationName: "plat-notifications",
-    onError: (error) => log.warn({ err: error }, "The database connection of the notifications broke."),
-  });
+  const pool = makeWorkPool({ connectionString, max: 1, applicationName: "plat-notifications", log });
   let stopping = false;
   let timer: NodeJS.Timeout | undefined;
   let looking = Promise.resolve();

@@ -4,7 +4,7 @@
  * again as soon as its connection is gone. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
  */
 import { openCallLine } from "../database/callLine.ts";
-import { makePool } from "../database/pool.ts";
+import { makeWorkPool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
@@ -51,12 +51,7 @@ interface Delivery {
 /** Starts to send, once the database can be reached. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
-  const pool = makePool({
-    connectionString,
-    max: 4,
-    applicationName: "plat-webhooks",
-    onError: (error) => log.warn({ err: error }, "A database connection of the webhooks broke."),
-  });
+  const pool = makeWorkPool({ connectionString, max: 4, applicationName: "plat-webhooks", log });
   const underway = new Set<Promise<void>>();
   let stopping = false;
 

@@ -6,7 +6,7 @@
 import type { Pool, PoolClient } from "pg";
 import { openCallLine, type Line } from "../database/callLine.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
-import { makePool } from "../database/pool.ts";
+import { makeWorkPool } from "../database/pool.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Logger } from "../log.ts";
@@ -90,11 +90,11 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     sms,
     timeoutMs = 10_000,
   } = options;
-  const pool = makePool({
+  const pool = makeWorkPool({
     connectionString,
     max: lanes.length + 2,
     applicationName: "plat-workflows",
-    onError: (error) => log.warn({ err: error }, "A database connection of the workflows broke."),
+    log,
   });
   const underway = new Set<Promise<void>>();
   const faults = new Map<string, number>();

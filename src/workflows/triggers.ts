@@ -5,7 +5,7 @@
  */
 import type { PoolClient } from "pg";
 import { openCallLine } from "../database/callLine.ts";
-import { makePool } from "../database/pool.ts";
+import { makeWorkPool } from "../database/pool.ts";
 import { inTransaction } from "../database/transaction.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
@@ -49,12 +49,7 @@ function nextTime(schedule: string, timeZone: string): Date | null {
 
 /** Starts to look after triggers, once the database can be reached. */
 export async function startTriggers({ connectionString, log }: TriggersOptions): Promise<Triggers> {
-  const pool = makePool({
-    connectionString,
-    max: 3,
-    applicationName: "plat-triggers",
-    onError: (error) => log.warn({ err: error }, "A database connection of the triggers broke."),
-  });
+  const pool = makeWorkPool({ connectionString, max: 3, applicationName: "plat-triggers", log });
   let stopping = false;
 
   /** False when it is to end. */

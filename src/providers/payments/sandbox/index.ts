@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { Pool } from "pg";
+import { makeWorkPool } from "../../../database/pool.ts";
 import type { Logger } from "../../../log.ts";
 import * as accounts from "./accounts.ts";
 import { attach, createPaymentMethod, detach } from "./cards.ts";
@@ -43,10 +43,7 @@ export async function startSandbox({
   port = 0,
   log,
 }: SandboxOptions): Promise<Sandbox> {
-  const pool = new Pool({ connectionString, max: 8, application_name: "plat-payments-sandbox" });
-  pool.on("error", (error) =>
-    log.warn({ err: error }, "A database connection of the sandbox processor broke."),
-  );
+  const pool = makeWorkPool({ connectionString, max: 8, applicationName: "plat-payments-sandbox", log });
   const secretKey = `sk_test_sandbox${randomBytes(12).toString("hex")}`;
   const deliveries = startDeliveries(pool, endpoint, log);
   const on = requests({ pool, secretKey, done: () => void deliveries.kick() });
