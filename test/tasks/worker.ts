@@ -1,8 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { EventEmitter } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Logger, runOnce, WorkerPreset } from "graphile-worker";
+import { setTimeout as pause } from "node:timers/promises";
+import { Logger, runOnce, WorkerPreset, type WorkerEvents } from "graphile-worker";
+import { Client } from "pg";
 import PostalMime, { type Email } from "postal-mime";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
@@ -53,8 +56,12 @@ export async function runJobs(
   const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const seal = host.createSeal(keys);
+  const events: WorkerEvents = new EventEmitter();
+  const workers: string[] = [];
+  events.on("pool:create", ({ workerPool }) => workers.push(workerPool.id));
   await runOnce({
     noHandleSignals: true,
+    events,
     preset: {
       extends: [
         WorkerPreset,
@@ -86,5 +93,19 @@ export async function runJobs(
       },
     },
   }).finally(() => viewers.end());
+  await untilNoted(connectionString, workers);
   return log;
+}
+
+/** The job runner does not wait until what it has done is noted. */
+async function untilNoted(connectionString: string, workers: string[]): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    const held = "select from graphile_worker._private_jobs where locked_by = any ($1)";
+    for (const end = Date.now() + 10_000; (await client.query(held, [workers])).rowCount! > 0; await pause(5))
+      if (Date.now() > end) throw new Error("The job runner has left jobs that it holds.");
+  } finally {
+    await client.end();
+  }
 }
