@@ -1,5 +1,5 @@
 --! Previous: sha1:b36a5563dde227ba4d7cf28ec47c10201bbec5eb
---! Hash: sha1:abe5fa4812944699ffc7dd6a1c2f9aeb2f95dbbb
+--! Hash: sha1:cf62ce6cd15211fb1ff87f021056a600cfe9c3ad
 --! Message: export-files
 
 -- What stands in files: no formula whatever separator a program takes, the zone of local times, amounts with their currency.
@@ -48,7 +48,47 @@ begin
 end $$;
 comment on function app_hidden.refuse_long_export(text, text, uuid, uuid, jsonb, jsonb, int) is 'Refuses what has more rows, as the viewer sees them, than a file of the format can.';
 
-create or replace function app_hidden.open_export(id uuid, page_size int) returns jsonb
+-- How many columns a page has room for is said here only, of those that were named and of those that are there by default.
+create or replace function app_hidden.export_query(subject text, format text, organization_id uuid, project_id uuid, columns jsonb, filter jsonb, sort jsonb) returns app_hidden.report_query
+language plpgsql stable as $$
+declare
+  most constant int := case when format = 'PDF' and subject <> 'FLOOR_PLANS' then 12 end;
+  asked app_hidden.report_query;
+begin
+  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, '{}', sort);
+  if asked.group_by <> '{}' then
+    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it.', 'columns');
+  elsif jsonb_array_length(columns) > most then
+    perform app_hidden.refuse_report(format('A page has room for %s columns; name those that matter, or choose another format.', most), 'columns');
+  end if;
+  if most is not null then
+    asked.columns := jsonb_path_query_array(asked.columns, format('$[0 to %s]', most - 1)::jsonpath);
+  end if;
+  return asked;
+end $$;
+
+create or replace function app_private.tg_custom_exports__check() returns trigger
+language plpgsql volatile as $$
+declare
+  query app_hidden.report_query;
+begin
+  if tg_op = 'UPDATE' and (old.columns, old.filter, old.sort, old.format) is not distinct from (new.columns, new.filter, new.sort, new.format) then
+    return new;
+  end if;
+  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
+    return new; -- the policy refuses it
+  end if;
+  if length(new.columns::text) + length(new.filter::text) + length(new.sort::text) > 100000 then
+    perform app_hidden.refuse_report('An export has 100,000 characters at most.', 'filter');
+  end if;
+  query := app_hidden.export_query(new.subject, new.format, new.organization_id, new.project_id, new.columns, new.filter, new.sort);
+  -- Left out, the columns are those that there are by default today.
+  new.columns := coalesce(new.columns, jsonb_path_query_array(query.columns, '$[*].name'));
+  return new;
+end $$;
+
+drop function app_hidden.open_export(uuid, int);
+create function app_hidden.open_export(id uuid) returns jsonb
 language plpgsql stable as $$
 declare
   chosen app_public.exports;
@@ -63,9 +103,6 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'Whoever asked for it may not export from the organization any more.', '{"permission": "report.run"}');
   end if;
   query := app_hidden.export_query(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id, chosen.columns, chosen.filter, chosen.sort);
-  if page_size is not null then
-    query.columns := jsonb_path_query_array(query.columns, format('$[0 to %s]', page_size - 1)::jsonpath);
-  end if;
   form := case chosen.format when 'JSONL' then 'json' when 'CSV' then 'text' else 'local' end;
   -- Text formats as lines.
   answer := case form
@@ -87,6 +124,9 @@ begin
     'header', (select string_agg(app_hidden.csv_text(c.value ->> 'name'), ',' order by c.place) from jsonb_array_elements(query.columns) with ordinality c (value, place)),
     'rights', app_hidden.report_rights(chosen.organization_id, chosen.project_id, query.permissions || '{report.run}'::text[]));
 end $$;
+
+comment on function app_hidden.open_export(uuid) is
+  'Opens the cursor export_rows with the rows of an export, as its requester: for CSV and JSONL as lines, else the id and the cells as text. Tells the columns, how many rows there are, and how far the rights reach.';
 
 create or replace function app_public.run_custom_export(id uuid) returns app_public.exports
 language plpgsql volatile as $$

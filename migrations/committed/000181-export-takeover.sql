@@ -1,5 +1,5 @@
---! Previous: sha1:abe5fa4812944699ffc7dd6a1c2f9aeb2f95dbbb
---! Hash: sha1:51105db6d38dfa9281b10a3e9fb178b6667b30be
+--! Previous: sha1:cf62ce6cd15211fb1ff87f021056a600cfe9c3ad
+--! Hash: sha1:8700b90986ddae412e0fce0ae31f8acfe0cc43d1
 --! Message: export-takeover
 
 -- An export whose worker died is taken over as soon as its job is free, not when the lease is over: a worker that says that it

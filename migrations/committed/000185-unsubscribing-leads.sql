@@ -1,5 +1,5 @@
---! Previous: sha1:51105db6d38dfa9281b10a3e9fb178b6667b30be
---! Hash: sha1:33fd3d9d2992d6c3c4fbdc19614e978e8d46cfbf
+--! Previous: sha1:8700b90986ddae412e0fce0ae31f8acfe0cc43d1
+--! Hash: sha1:cadb847fba4cf205ed72561b38c7f16981f90158
 --! Message: unsubscribing-leads
 
 -- Marketing mail can be stopped by whoever gets it: each has a link that withdraws the consent of its lead, without signing in. It stops

@@ -1,5 +1,5 @@
---! Previous: sha1:33fd3d9d2992d6c3c4fbdc19614e978e8d46cfbf
---! Hash: sha1:4e646b355f6037c8da9971611514866986d4de2a
+--! Previous: sha1:cadb847fba4cf205ed72561b38c7f16981f90158
+--! Hash: sha1:2d7ec19154f0676e52179a0eff3f8194567b8633
 --! Message: hidden-webhooks
 
 -- The webhook of an integration is what people see of that integration, nothing else: it has no events of its own, which would tell of it

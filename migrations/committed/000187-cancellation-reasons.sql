@@ -1,5 +1,5 @@
---! Previous: sha1:4e646b355f6037c8da9971611514866986d4de2a
---! Hash: sha1:aee3615c07e9339f67979dd93b01e709e54df46f
+--! Previous: sha1:2d7ec19154f0676e52179a0eff3f8194567b8633
+--! Hash: sha1:e98620caa4c1394b2497655279d0462ddbfbb9f1
 --! Message: cancellation-reasons
 
 -- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what they said

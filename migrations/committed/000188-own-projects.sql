@@ -1,5 +1,5 @@
---! Previous: sha1:aee3615c07e9339f67979dd93b01e709e54df46f
---! Hash: sha1:88f6335c2c03f58b3c02fcce40bcc17df4208225
+--! Previous: sha1:e98620caa4c1394b2497655279d0462ddbfbb9f1
+--! Hash: sha1:7d38910a1745e312a5712254f6aab6465c441a15
 --! Message: own-projects
 
 -- The lists of a project go one way where the viewer has own records only and another where they have all: no project may be both, such

@@ -1,5 +1,5 @@
---! Previous: sha1:88f6335c2c03f58b3c02fcce40bcc17df4208225
---! Hash: sha1:b04e0cb328587a869bcee9341676f9dbf5b80e6f
+--! Previous: sha1:7d38910a1745e312a5712254f6aab6465c441a15
+--! Hash: sha1:812b7bff726a0273e23358f5de741650aff99b15
 --! Message: sealed-secrets
 
 -- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a thing adds

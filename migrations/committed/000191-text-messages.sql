@@ -1,5 +1,5 @@
---! Previous: sha1:b04e0cb328587a869bcee9341676f9dbf5b80e6f
---! Hash: sha1:4d6f15f84629391789b3404727c02033ed00a96f
+--! Previous: sha1:812b7bff726a0273e23358f5de741650aff99b15
+--! Hash: sha1:4fa72311b7517d34f04b826426b4726c8fc136ee
 --! Message: text-messages
 
 -- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.
@@ -82,6 +82,7 @@ create table app_private.message_answers (
 create index message_answers_received_at on app_private.message_answers (received_at);
 alter table app_private.message_answers enable row level security;
 comment on table app_private.message_answers is 'The answers that were taken, by the ids of the provider, so that each is taken once. Their texts are notes.';
+insert into app_private.retention (relation, over) values ('app_private.message_answers', 'received_at < now() - interval ''90 days''');
 
 --------------------------------------------------------------------------------------------------------
 

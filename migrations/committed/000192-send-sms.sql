@@ -1,5 +1,5 @@
---! Previous: sha1:4d6f15f84629391789b3404727c02033ed00a96f
---! Hash: sha1:397efd2a4b93edea970244b64a17ac579bb1623b
+--! Previous: sha1:4fa72311b7517d34f04b826426b4726c8fc136ee
+--! Hash: sha1:43da68d58cc637c4ca75585f93049042e1b5f0e2
 --! Message: send-sms
 
 -- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer after:

@@ -1,5 +1,5 @@
---! Previous: sha1:397efd2a4b93edea970244b64a17ac579bb1623b
---! Hash: sha1:0b70c9cf70d96fbbd0d824b8213c92087579c209
+--! Previous: sha1:43da68d58cc637c4ca75585f93049042e1b5f0e2
+--! Hash: sha1:b54ca56fe481d9782a97cc5fc0ee4feabab524d2
 --! Message: message-notices
 
 -- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what people
@@ -29,8 +29,6 @@ declare
   said text := coalesce(notice ->> 'meaning', (select w.meaning from app_private.message_words w
     where w.word = regexp_replace(app_hidden.fold(notice ->> 'text'), '[[:space:][:punct:]]+', '', 'g')));
 begin
-  delete from app_private.message_answers d where d.ctid = any (array(
-    select s.ctid from app_private.message_answers s where s.received_at < now() - interval '90 days' limit 3 for update skip locked));
   insert into app_private.message_answers (id, number, meaning) values (notice ->> 'providerId', sender, said) on conflict do nothing;
   if not found then
     return;

@@ -1,5 +1,5 @@
---! Previous: sha1:0b70c9cf70d96fbbd0d824b8213c92087579c209
---! Hash: sha1:bd22609f446914f65a2af7b21f46a271e18c22cd
+--! Previous: sha1:b54ca56fe481d9782a97cc5fc0ee4feabab524d2
+--! Hash: sha1:42724f867062e4fa58eda91a04ebbc85f7a7d9fb
 --! Message: search-ideographs
 
 -- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name and a

@@ -8,8 +8,6 @@ import type { ExportLines, ExportSource } from "./source.ts";
 export interface Format {
   /** Media type. */
   type: string;
-  /** Columns that fit where nobody chose. */
-  pageColumns(subject: string): number | null;
   write(source: ExportSource, of: Writing): Promise<Readable>;
 }
 
@@ -25,29 +23,23 @@ export interface Writing {
 export const inWords = (name: string): string =>
   name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
 
-const unlimited = { pageColumns: () => null };
-
 export const formats: Readonly<Record<string, Format>> = {
   CSV: {
-    ...unlimited,
     type: "text/csv",
     // The byte order mark is what tells spreadsheet programs that it is UTF-8.
     write: async ({ header, lines }, { wrote }) => texts(lines, wrote, `\ufeff${header}\r\n`),
   },
   JSONL: {
-    ...unlimited,
     type: "application/x-ndjson",
     write: async ({ lines }, { wrote }) => texts(lines, wrote),
   },
   XLSX: {
-    ...unlimited,
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     write: async ({ columns, batches }, { subject, wrote }) =>
       (await import("./workbook.ts")).workbook(columns, batches, { title: inWords(subject), wrote }),
   },
   PDF: {
     type: "application/pdf",
-    pageColumns: (subject) => (subject === "FLOOR_PLANS" ? null : 12),
     write: async (source, { subject, filename: title, store, wrote }) => {
       const { floorPlanPages, tablePages } = await import("./pages.ts");
       return subject === "FLOOR_PLANS"

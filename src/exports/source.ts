@@ -48,11 +48,10 @@ type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" 
  * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that
  * anybody waits for, and it lasts as long as the rows are written to a local file, not as long as they are brought to a store.
  * @param viewers connections of plat_authenticator
- * @param pageColumns only so many columns, for paper
  */
 export async function openExportSource(
   viewers: Pool,
-  { id, claims, pageColumns }: { id: string; claims: Claims; pageColumns: number | null },
+  { id, claims }: { id: string; claims: Claims },
 ): Promise<ExportSource> {
   const client = await viewers.connect();
   let closed: Promise<void> | undefined;
@@ -69,10 +68,9 @@ export async function openExportSource(
     const settings = Object.entries(pgSettings(claims, { requestId: `export ${id}`, channel: "SYSTEM" }));
     for (const [name, value] of settings)
       await client.query("select set_config($1, $2, true)", [name, value]);
-    const { rows } = await client.query<{ opened: Opened }>(
-      "select app_hidden.open_export($1, $2) as opened",
-      [id, pageColumns],
-    );
+    const { rows } = await client.query<{ opened: Opened }>("select app_hidden.open_export($1) as opened", [
+      id,
+    ]);
     return {
       ...rows[0]!.opened,
       batches: batchesOf(client),

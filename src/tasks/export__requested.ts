@@ -128,11 +128,7 @@ class Work {
       ...(this.#run.token_organization_id !== null && { organizationId: this.#run.token_organization_id }),
       ...(this.#run.token_scopes !== null && { scopes: this.#run.token_scopes.split(",") }),
     };
-    const source = await openExportSource(viewers, {
-      id: this.#id,
-      claims,
-      pageColumns: format.pageColumns(subject),
-    });
+    const source = await openExportSource(viewers, { id: this.#id, claims });
     try {
       await query("select app_private.note_export($1, $2, $3, $4, $5)", [
         this.#id,

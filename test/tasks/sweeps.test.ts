@@ -83,6 +83,12 @@ test.each([
   ],
   [
     "retention__sweep",
+    "app_private.message_answers",
+    `insert into app_private.message_answers (id, number, received_at)
+       select 'SM' || n, '+14165550100', now() - interval '91 days' from generate_series(1, $1::int) n`,
+  ],
+  [
+    "retention__sweep",
     "graphile_worker._private_jobs",
     `insert into graphile_worker._private_jobs (task_id, attempts, max_attempts, updated_at)
        select (select id from graphile_worker._private_tasks limit 1), 3, 3, now() - interval '31 days' from generate_series(1, $1::int) n`,
