@@ -26,7 +26,8 @@ function prose(comment: string | null): string | undefined {
 
 const query = `
   select n.nspname as schema, coalesce(c.relname, t.typname) as owner, con.conname as name,
-         obj_description(con.oid, 'pg_constraint') as comment,
+         -- That of a foreign key describes the field which leads to the record.
+         case when con.contype <> 'f' then obj_description(con.oid, 'pg_constraint') end as comment,
          array(select a.attname::text
                  from unnest(con.conkey) with ordinality as k (attnum, position)
                  join pg_attribute a on a.attrelid = con.conrelid and a.attnum = k.attnum

@@ -73,7 +73,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, sign
     case "23503":
       return error.detail?.includes("still referenced")
         ? refuse("CONFLICT", "Other records depend on this one.")
-        : refuse("BAD_USER_INPUT", "The record that this refers to does not exist.");
+        : refuse("BAD_USER_INPUT", "The record that this names does not exist, or does not belong here.");
     case "23502":
       return refuse("BAD_USER_INPUT", "A required value is missing.");
     case "23514":

@@ -691,6 +691,17 @@ describe("what cannot be", () => {
   test("what does not exist, and a lost update", async () => {
     const { id } = await create();
     expect(await world.owen.refused(running, { id: world.project.id })).toMatchObject({ code: "NOT_FOUND" });
+    // A public project, which everybody sees, is not for others to export.
+    const foreign = await world.olga.ask(
+      creation,
+      input({ organizationId: world.summit.id, projectId: world.park.id }),
+    );
+    expect(foreign.errors).toEqual([
+      expect.objectContaining({
+        message: "The record that this names does not exist, or does not belong here.",
+        extensions: expect.objectContaining({ code: "BAD_USER_INPUT", field: "projectId" }),
+      }),
+    ]);
     const update =
       "mutation ($input: UpdateCustomExportInput!) { updateCustomExport(input: $input) { version } }";
     expect(await world.owen.refused(update, { input: { id, name: "A", expectedVersion: 4 } })).toMatchObject({

@@ -33,6 +33,9 @@ const schema = /* SQL */ `
   comment on constraint items_price_positive on shop.items is '@name ignored
 
 The price has to be above zero.';
+  comment on constraint items_parent_fkey on shop.items is '@fieldName parent
+
+What it is a part of.';
   create unique index items_name_key on shop.items (organization_id, lower(item_name), price);
   create unique index items_name_only on shop.items (organization_id, item_name);
   comment on index shop.items_name_only is 'There is an item with this name already.';
