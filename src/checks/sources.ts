@@ -1,0 +1,31 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+const repository = resolve(import.meta.dirname, "../..");
+
+/** The files below a folder whose names end so. */
+export async function filesBelow(folder: string, end: RegExp): Promise<string[]> {
+  const entries = await readdir(join(repository, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && end.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name).slice(repository.length + 1))
+    .toSorted();
+}
+
+/** Every word of the sources that call functions from outside of the database: TypeScript, the crontab, and what migrations run. */
+export async function sourceWords(): Promise<Set<string>> {
+  const words = new Set<string>();
+  const add = (text: string) => {
+    for (const word of text.match(/[a-z]\w+/g) ?? []) words.add(word);
+  };
+  for (const file of await filesBelow("src", /\.ts$|^crontab$/)) add(await readFile(join(repository, file), "utf8"));
+  for (const file of await filesBelow("migrations", /\.sql$/)) add(calls(await readFile(join(repository, file), "utf8")));
+  return words;
+}
+
+/** The statements of a migration that are run once, such as `select app_private.make_record(…)`, without what they are given as text. */
+function calls(sql: string): string {
+  return [...sql.matchAll(/^(?:select|call|perform) [\s\S]*?;/gm)]
+    .map(([statement]) => statement.replace(/'(?:''|[^'])*'/g, ""))
+    .join("\n");
+}
