@@ -5,7 +5,7 @@ import { policyCalls } from "./policyCalls.ts";
 const tables = `
 create temp table calls (caller oid, callee oid);
 create temp table mentions (callee oid);
-create temp table policy_calls (policy oid, callee oid, per_row boolean);
+create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
 `;
 
 const fill = `
@@ -68,7 +68,12 @@ export async function gatherFacts(client: ClientBase, words: ReadonlySet<string>
   );
   const calls = rows.flatMap(({ oid, tree }) => policyCalls(tree).map((call) => ({ oid, ...call })));
   await client.query(
-    "insert into policy_calls select distinct * from unnest($1::int4[]::oid[], $2::int4[]::oid[], $3::boolean[])",
-    [calls.map((call) => call.oid), calls.map((call) => call.function), calls.map((call) => call.perRow)],
+    "insert into policy_calls select distinct * from unnest($1::int4[]::oid[], $2::int4[]::oid[], $3::boolean[], $4::boolean[])",
+    [
+      calls.map((call) => call.oid),
+      calls.map((call) => call.function),
+      calls.map((call) => call.perRow),
+      calls.map((call) => call.constant),
+    ],
   );
 }

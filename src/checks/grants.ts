@@ -39,6 +39,49 @@ export const grantRules: Rule[] = [
       where p.role <> 'plat_worker' and not exists (select from granted g where g.table_oid = p.table_oid and g.role = p.role and g.command = p.command)`,
   },
   {
+    name: "grant-columns",
+    why: "The columns that INSERT and UPDATE are granted on are the members of the input; of the whole table they are all, tenant and version included.",
+    query: `
+      select t.object, format('Write \`grant %s (column, …) on %s to plat_user;\` with the columns that callers give, in place of the whole table.',
+        lower(a.privilege_type), t.object) as write
+      from tables t cross join lateral aclexplode(t.acl) a
+      where a.grantee <> t.owner and a.privilege_type not in ('SELECT', 'DELETE')
+        and (a.grantee = 0 or a.grantee in ('plat_user'::regrole, 'plat_anonymous'::regrole))`,
+  },
+  {
+    name: "grant-anonymous",
+    why: "Visitors read; what they bring, such as a message, functions take.",
+    query: `
+      select object, format('Take \`%s\` from plat_anonymous, and write a function that takes what visitors bring.', command) as write
+      from granted where role = 'plat_anonymous' and command <> 'select'`,
+  },
+  {
+    name: "grant-private",
+    why: "app_private holds secrets and internals: functions that run as its owner read it.",
+    query: `
+      select distinct g.object, format('Take the grant from %s; let a definer function give what is meant to be seen.', g.role) as write
+      from granted g join tables t on t.oid = g.table_oid
+      where t.schema = 'app_private' and g.role in ('plat_user', 'plat_anonymous', 'plat_authenticator')`,
+  },
+  {
+    name: "view-invoker",
+    why: "A view reads with the rights of its owner, past every policy, unless it says otherwise.",
+    query: `
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` behind its name.' as write
+      from pg_class c where c.relkind = 'v' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+        and not coalesce(c.reloptions @> '{security_invoker=true}', false)`,
+  },
+  {
+    name: "view-barrier",
+    why: "A condition of the caller may run before that of the view and tell what it leaves out.",
+    // A view of all rows hides none by itself; the policies of its table are a barrier of their own.
+    query: `
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` behind its name: it leaves rows out.' as write
+      from pg_class c where c.relkind = 'v' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+        and pg_get_viewdef(c.oid) ~* '\\y(where|join|having|limit|union|intersect|except)\\y'
+        and not coalesce(c.reloptions @> '{security_barrier=true}', false)`,
+  },
+  {
     name: "function-grant",
     why: "A function of app_public that the viewer may not call is neither an operation nor a field.",
     query: `

@@ -3,6 +3,22 @@ import type { Rule } from "./rule.ts";
 /** Policies: each filters by what was found out once. */
 export const policyRules: Rule[] = [
   {
+    name: "policy-role",
+    why: "A policy for PUBLIC is one for whoever logs in next.",
+    query: `
+      select t.object || ' ' || p.polname as object, 'Name its roles: \`to plat_user\`, or \`to plat_user, plat_anonymous\`.' as write
+      from pg_policy p join tables t on t.oid = p.polrelid where 0 = any (p.polroles)`,
+  },
+  {
+    name: "policy-identity",
+    why: "Who asks is the same for all rows; outside of a sub-select it is found out for each.",
+    query: `
+      select distinct t.object || ' ' || p.polname as object,
+        format('Write \`(select %s.%s(…))\` in place of the bare call, or \`any (array(select …))\` where it gives several.', f.schema, f.name) as write
+      from pg_policy p join tables t on t.oid = p.polrelid
+      join policy_calls c on c.policy = p.oid and c.per_row and c.constant join functions f on f.oid = c.callee`,
+  },
+  {
     name: "policy-per-row",
     why: "A function that is called for each row takes seconds where one call takes none.",
     // Of what is read; a write touches few rows, which it has found already.
@@ -12,7 +28,7 @@ export const policyRules: Rule[] = [
           case when f.definer then 'the definer function ' when f.volatility = 'v' then 'the volatile function ' else '' end, f.object, f.schema, f.name)
           as write
       from policies p
-      join policy_calls c on c.policy = p.oid and c.per_row join functions f on f.oid = c.callee
+      join policy_calls c on c.policy = p.oid and c.per_row and not c.constant join functions f on f.oid = c.callee
       -- A plain expression is inlined.
       where p.role = 'plat_user' and p.command = 'select' and coalesce(pg_temp.tag(obj_description(p.oid, 'pg_policy'), 'perRow'), '') = ''
         and (f.definer or f.volatility = 'v' or f.language <> 'sql' or f.source ~* '\\yselect\\y.*\\yselect\\y'

@@ -3,12 +3,14 @@ export interface PolicyCall {
   function: number;
   /** Carried out for each row of the table rather than once a statement. */
   perRow: boolean;
+  /** None of its arguments is a column. */
+  constant: boolean;
 }
 
 interface Node {
   name: string;
   function?: number;
-  /** Of a variable: how many queries further out its table is. */
+  /** Of a column: how many queries further out its table is. */
   level?: number;
   children: Node[];
 }
@@ -32,30 +34,28 @@ function parse(tree: string): Node {
   return root;
 }
 
-/** Whether anything in there is a column of the policy's own table, which is `depth` queries further out. */
-function readsRow(node: Node, depth: number): boolean {
-  if (node.name === "VAR") return node.level === depth;
-  const below = depth + (node.name === "QUERY" ? 1 : 0);
-  return node.children.some((child) => readsRow(child, below));
+/** Whether anything in there is a column of a table that is `outwards` queries further out, or more. */
+function readsColumn(node: Node, outwards: number): boolean {
+  if (node.name === "VAR") return node.level! >= outwards;
+  const from = outwards + (node.name === "QUERY" ? 1 : 0);
+  return node.children.some((child) => readsColumn(child, from));
 }
 
 /**
- * The calls in an expression of a policy. One is carried out once a statement where it stands in a sub-select and neither
- * its arguments nor that sub-select read a column of the row.
+ * The calls in an expression of a policy. One is carried out once a statement where it stands in a sub-select that reads
+ * nothing from outside of it.
  * @param tree the text of pg_policy.polqual or polwithcheck
  */
 export function policyCalls(tree: string): PolicyCall[] {
   const calls: PolicyCall[] = [];
-  const visit = (node: Node, depth: number, correlated: boolean) => {
+  const visit = (node: Node, perRow: boolean) => {
     if (node.function !== undefined) {
-      const perRow = depth === 0 || correlated || node.children.some((child) => readsRow(child, depth));
-      calls.push({ function: node.function, perRow });
+      const constant = !node.children.some((child) => readsColumn(child, 0));
+      calls.push({ function: node.function, perRow, constant });
     }
-    const isQuery = node.name === "QUERY";
-    const below = isQuery ? depth + 1 : depth;
-    const reads = isQuery ? node.children.some((child) => readsRow(child, below)) : correlated;
-    for (const child of node.children) visit(child, below, reads);
+    const below = node.name === "QUERY" ? node.children.some((child) => readsColumn(child, 1)) : perRow;
+    for (const child of node.children) visit(child, below);
   };
-  visit(parse(tree), 0, false);
+  visit(parse(tree), true);
   return calls;
 }

@@ -1,7 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-const repository = resolve(import.meta.dirname, "../..");
+/** The root of the repository. */
+export const repository = resolve(import.meta.dirname, "../..");
 
 /** The files below a folder whose names end so. */
 export async function filesBelow(folder: string, end: RegExp): Promise<string[]> {
@@ -18,8 +19,10 @@ export async function sourceWords(): Promise<Set<string>> {
   const add = (text: string) => {
     for (const word of text.match(/[a-z]\w+/g) ?? []) words.add(word);
   };
-  for (const file of await filesBelow("src", /\.ts$|^crontab$/)) add(await readFile(join(repository, file), "utf8"));
-  for (const file of await filesBelow("migrations", /\.sql$/)) add(calls(await readFile(join(repository, file), "utf8")));
+  for (const file of await filesBelow("src", /\.ts$|^crontab$/))
+    add(await readFile(join(repository, file), "utf8"));
+  for (const file of await filesBelow("migrations", /\.sql$/))
+    add(calls(await readFile(join(repository, file), "utf8")));
   return words;
 }
 

@@ -48,4 +48,35 @@ export const tableRules: Rule[] = [
           and (i.columns[1] = 'organization_id' or pg_temp.tag(t.comment, 'portfolio') is null
             and exists (select from foreign_keys k where k.table_oid = t.oid and i.columns[1] = any (k.columns))))`,
   },
+  {
+    name: "table-key",
+    why: "Rows that nothing tells apart are written twice, and cannot be replicated or compared.",
+    query: `
+      select t.object, 'Give it a primary key, or a unique constraint where a part of the key may be null (\`unique nulls not distinct (…)\`).' as write
+      from tables t where not exists (select from indexes i where i.table_oid = t.oid and i.is_unique and i.is_constraint)`,
+  },
+  {
+    name: "index-twice",
+    why: "Each index is written with every row; one that another begins with finds nothing that the other does not.",
+    query: `
+      select distinct t.schema || '.' || i.name as object, format('Drop it: %I has the same columns%s.', o.name,
+        case when cardinality(o.columns) > cardinality(i.columns) then ' and more' else '' end) as write
+      from indexes i join tables t on t.oid = i.table_oid join indexes o on o.table_oid = i.table_oid and o.oid <> i.oid
+      join pg_index a on a.indexrelid = i.oid join pg_index b on b.indexrelid = o.oid
+      where not i.is_unique and array_position(i.columns, null) is null and o.columns[:cardinality(i.columns)] = i.columns
+        and (cardinality(o.columns) > cardinality(i.columns) or o.is_unique or o.oid < i.oid)
+        and pg_get_expr(a.indpred, a.indrelid) is not distinct from pg_get_expr(b.indpred, b.indrelid)
+        and a.indnatts = a.indnkeyatts
+        and (select relam from pg_class where oid = i.oid) = (select relam from pg_class where oid = o.oid)
+        -- Nobody pages by it in another order.
+        and (array(select unnest(a.indoption::int2[])))[:cardinality(i.columns)] = (array(select unnest(b.indoption::int2[])))[:cardinality(i.columns)]`,
+  },
+  {
+    name: "column-reg-type",
+    why: "pg_upgrade refuses columns that hold the number of a function: it is another in the next version.",
+    query: `
+      select object, format('Make it text, and cast it where it is called: \`%I::regproc\`.', name) as write
+      from columns where type in ('regproc'::regtype, 'regprocedure'::regtype, 'regoper'::regtype, 'regoperator'::regtype,
+        'regconfig'::regtype, 'regdictionary'::regtype, 'regnamespace'::regtype, 'regcollation'::regtype)`,
+  },
 ];
