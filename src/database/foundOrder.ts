@@ -43,7 +43,7 @@ export async function runInFoundOrder<S extends Step>(
     const stuck = await runOnce(client, group, mayWait, failed);
     if (stuck) return [stuck];
   }
-  for (let left = failed; left.length > 0; ) {
+  for (let left = failed; left.length > 0;) {
     const again: FailedStep<S>[] = [];
     const stuck = await runOnce(
       client,

@@ -40,8 +40,8 @@ interface ObjectStep extends Step {
 
 const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|type|aggregate)\b/i;
 
-/** What is wanted here and may be made by a later statement: a function, table, type, column, schema, row. */
-const mayFollow = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
+/** Failures for want of a function, table, type, column, schema or row, which another statement may make. */
+const missing = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
 
 /** The files below migrations/objects, in the order of their paths. */
 export async function readObjects(folder = migrationsFolder): Promise<ObjectFile[]> {
@@ -100,14 +100,16 @@ export async function applyObjects(
   const late = await runInFoundOrder<ObjectStep>(client, definitions, mayWait);
   const rest = files
     .filter((file) => file.rest.length > 0)
-    .map((file) => [
-      { sql: file.rest.map(({ text }) => text).join("\n"), file, statements: file.rest },
-    ]);
+    .map((file) => [{ sql: file.rest.map(({ text }) => text).join("\n"), file, statements: file.rest }]);
   // A definition may need what a generator makes.
-  const remaining = late.some(({ error }) => !mayWait(error))
-    ? late
-    : await runInFoundOrder<ObjectStep>(client, [...late.map(({ step }) => [step]), ...rest], mayWait);
-  if (remaining[0]) throw await located(client, remaining[0]);
+  const left = await runInFoundOrder<ObjectStep>(
+    client,
+    [...late.map(({ step }) => [step]), ...rest],
+    mayWait,
+  );
+  // What others only miss is made by the one that is wrong itself.
+  const culprit = left.find(({ error }) => !missing.has(error.code!)) ?? left[0];
+  if (culprit) throw await located(client, culprit);
   if (validate) await validateFunctions(client, files);
   return {
     declaredTables: await writtenTables(client),
@@ -115,8 +117,9 @@ export async function applyObjects(
   };
 }
 
+/** Whatever a generator reads may come from another file, so only a fault of syntax is one for certain. */
 function mayWait({ code }: DatabaseError): boolean {
-  return mayFollow.has(code ?? "");
+  return code !== "42601";
 }
 
 /** Which of the statements it was: they are run one by one. */
@@ -135,4 +138,3 @@ async function writtenTables(client: ClientBase): Promise<string[]> {
     order by 1`);
   return rows.map(({ name }) => name);
 }
-

@@ -31,7 +31,7 @@ export function splitStatements(sql: string): SqlStatement[] {
     parentheses = blocks = 0;
     words = [];
   };
-  for (let i = 0; i < sql.length; ) {
+  for (let i = 0; i < sql.length;) {
     const character = sql[i]!;
     if (space.test(character)) i++;
     else if (sql.startsWith("--", i)) i = after(sql, "\n", i);
@@ -80,7 +80,7 @@ function after(sql: string, what: string, from: number): number {
 
 function endOfComment(sql: string, from: number): number {
   let nested = 0;
-  for (let i = from; i < sql.length; ) {
+  for (let i = from; i < sql.length;) {
     if (sql.startsWith("/*", i)) nested++;
     else if (sql.startsWith("*/", i)) nested--;
     else {

@@ -63,14 +63,23 @@ function errorOfBody(
       const start = statement.offset + inside;
       return new SchemaError(file.path, placeAt(file.text, start + offsetInBody(body, error)), error);
     }
-  return new SchemaError("migrations", { line: 1, column: 1 }, {
-    ...error,
-    message: `${signature}, which a generator or a migration made: ${error.message}`,
-  });
+  return new SchemaError(
+    "migrations",
+    { line: 1, column: 1 },
+    {
+      ...error,
+      message: `${signature}, which a generator or a migration made: ${error.message}`,
+    },
+  );
 }
 
 function offsetInBody(body: string, { internalPosition, where = "" }: DatabaseError): number {
   if (internalPosition) return offsetOfPosition(body, Number(internalPosition));
   const line = Number(/\bnear line (\d+)/.exec(where)?.[1] ?? 1);
-  return body.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  return (
+    body
+      .split("\n")
+      .slice(0, line - 1)
+      .join("\n").length + (line > 1 ? 1 : 0)
+  );
 }
