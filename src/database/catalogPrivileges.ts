@@ -57,7 +57,7 @@ const grants = `
       else format('grant %s on %s to %s', s.privilege, d.target, s.role) end as "drop"
   from differing d left join pg_roles r on r.oid = d.grantee
   cross join lateral (
-    select lower(d.privilege) || coalesce(format(' (%s)', d.column), '') as privilege, case when d.grantee = d.owner
+    select lower(d.privilege) || coalesce(' (' || d.column || ')', '') as privilege, case when d.grantee = d.owner
       then 'current_user' else coalesce(quote_ident(r.rolname), 'public') end as role) p
   cross join lateral (
     select p.*, format('%s %s on %s %s %s', d.verb, p.privilege, d.target, d.preposition, p.role) as statement,
