@@ -443,11 +443,10 @@ begin
       r.type), r.id;
 end $$;
 grant execute on function app_public.search to plat_user, plat_anonymous;
-comment on function app_public.search(text, app_public.search_result_type[], app_public.id_or_slug, int) is E'
-@arg query Words, the beginnings of words, digits of a phone number: two letters at least,
-  200 characters at most. What is found has all of them.
-@arg types Only these kinds; all of them where left out.
-@arg projectId Only what belongs to this project.
-@arg amount How many records at most; 100 where left out, 1000 at most.
-
-Projects, floor plans, units, buyers, buyer''s agents and leads; best match first.';
+comment on function app_public.search is
+  E'@arg query Words, the beginnings of words, digits of a phone number: two letters at least, 200 characters at most. '
+  'What is found has all of them.\n'
+  '@arg types Only these kinds; all of them where left out.\n'
+  '@arg projectId Only what belongs to this project.\n'
+  '@arg amount How many records at most; 100 where left out, 1000 at most.\n\n'
+  'Projects, floor plans, units, buyers, buyer''s agents and leads; best match first.';
