@@ -24,7 +24,8 @@ comment on column app_public.integration_apps.credentials_schema is
   'What its credentials are made of, as JSON Schema; null where it takes none.';
 comment on column app_public.integration_apps.documentation_url is 'Where to read more.';
 comment on column app_public.integration_apps.available is
-  E'@runtime\n\nWhether it can be connected: one with OAuth 2 can as soon as the operator has registered the service there.';
+  E'@runtime\n\nWhether it can be connected: one with OAuth 2 can as soon as the operator has registered the service '
+  'there.';
 comment on column app_public.integration_apps.connected_by is
   E'@behavior -*\n\nWhat else becomes of a connection in the database: a function of the integration''s id, status and '
   'what the file of the application gave.';
