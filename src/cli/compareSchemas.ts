@@ -1,11 +1,13 @@
 /**
  * Prints every difference between two schemas, and ends with code 1 when there is any:
  *
- *     npm run schema:compare -- <from> [<to>] [--ignore-space] [--no-rows]
+ *     npm run schema:compare -- <from> [<to>] [--ignore-space] [--ignore-space-in-literals] [--no-rows]
  *     npm run schema:compare -- --from-url <postgres://…> --to-url <postgres://…>
  *
  * `from` and `to` are revisions of git or folders with migrations, built in databases of their own; `to` is the working
- * tree where it is not given. With --ignore-space, comments and space outside of literals count for nothing.
+ * tree where it is not given. With --ignore-space, comments and space outside of literals count for nothing; with
+ * --ignore-space-in-literals neither do they in literals, most of which are SQL to execute. Comments on objects and rows
+ * are compared exactly.
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,6 +24,7 @@ const { values: options, positionals } = parseArgs({
   allowNegative: true,
   options: {
     "ignore-space": { type: "boolean", default: false },
+    "ignore-space-in-literals": { type: "boolean", default: false },
     rows: { type: "boolean", default: true },
     "from-url": { type: "string" },
     "to-url": { type: "string" },
@@ -38,7 +41,7 @@ async function withClients<T>(urls: string[], work: (clients: Client[]) => Promi
   }
 }
 
-/** The tables that have rows, of those that both databases have when it is asked for both. */
+/** Each table, and whether it has rows. */
 async function tablesWithRows(client: Client): Promise<Map<string, boolean>> {
   const { rows } = await client.query<{ name: string; filled: boolean }>(`
     select format('%I.%I', n.nspname, c.relname) as name, xpath_exists('/table/row', query_to_xml(
@@ -93,7 +96,10 @@ if (urls.some(Boolean) ? !urls.every(Boolean) || from !== undefined : from === u
   process.exit(2);
 }
 const [before, after] = from === undefined ? await readBoth(urls as string[]) : await buildAndRead(from, to);
-const differences = compareCatalogs(before!, after!, { ignoreSpace: options["ignore-space"] });
+const differences = compareCatalogs(before!, after!, {
+  ignoreSpace: options["ignore-space"],
+  ignoreSpaceInLiterals: options["ignore-space-in-literals"],
+});
 if (differences.length === 0) console.log(`No differences among ${before!.length} objects.`);
 else {
   console.log(printDifferences(differences));

@@ -5,6 +5,8 @@ import { wordDiff } from "./wordDiff.ts";
 export interface CompareOptions {
   /** Whether comments and space outside of literals count for nothing. */
   ignoreSpace?: boolean;
+  /** Whether they count for nothing in the strings of functions either. */
+  ignoreSpaceInLiterals?: boolean;
 }
 
 export interface SchemaDifference {
@@ -21,22 +23,52 @@ const exact: ReadonlySet<string> = new Set(["comment", "row"]);
 export function compareCatalogs(
   from: readonly CatalogObject[],
   to: readonly CatalogObject[],
-  { ignoreSpace = false }: CompareOptions = {},
+  options: CompareOptions = {},
 ): SchemaDifference[] {
   const [before, after] = [byIdentity(from), byIdentity(to)];
-  const found: SchemaDifference[] = [];
-  for (const object of from) {
+  const changes = from.flatMap((object): SchemaDifference[] => {
     const other = after.get(object.identity);
-    if (!other) found.push({ kind: object.kind, lines: [`- ${object.identity}`, ...excerpt(object)] });
-    else if (object.definition !== other.definition) {
-      const lines = changed(object, other, ignoreSpace);
-      if (lines.length > 0) found.push({ kind: object.kind, lines: [`~ ${object.identity}`, ...lines] });
-    }
-  }
-  for (const object of to)
-    if (!before.has(object.identity))
-      found.push({ kind: object.kind, lines: [`+ ${object.identity}`, ...excerpt(object)] });
-  return [...found, ...columnOrders(from, to)];
+    if (!other || object.definition === other.definition) return [];
+    const lines = changed(object, other, options);
+    return lines.length > 0 ? [{ kind: object.kind, lines: [`~ ${object.identity}`, ...lines] }] : [];
+  });
+  return [
+    ...oneSided(
+      "-",
+      from.filter(({ identity }) => !after.has(identity)),
+    ),
+    ...oneSided(
+      "+",
+      to.filter(({ identity }) => !before.has(identity)),
+    ),
+    ...changes,
+    ...columnOrders(from, to),
+  ];
+}
+
+/** What one side has alone; of that what belongs to something it has alone is only counted. */
+function oneSided(sign: string, objects: readonly CatalogObject[]): SchemaDifference[] {
+  const owners = new Map(objects.filter(({ on }) => !on).map((object) => [nameOf(object), object.identity]));
+  const belonging = objects.filter(({ on }) => on && owners.has(on));
+  return objects.flatMap((object) => {
+    if (belonging.includes(object)) return [];
+    const own = object.on ? [] : belonging.filter(({ on }) => on === nameOf(object));
+    const lines = [`${sign} ${object.identity}`, ...excerpt(object), ...counted(own)];
+    return [{ kind: object.kind, lines }];
+  });
+}
+
+/** As `on` has it: of `function app_public.f(uuid)` what follows the first word. */
+function nameOf({ identity }: CatalogObject): string {
+  return identity.replace(/^(?:materialized )?\w+ /, "");
+}
+
+function counted(objects: readonly CatalogObject[]): string[] {
+  const kinds = catalogKinds.map(
+    (kind) => [kind, objects.filter((object) => object.kind === kind).length] as const,
+  );
+  const parts = kinds.filter(([, count]) => count > 0).map(([kind, count]) => `${kind} (${count})`);
+  return parts.length > 0 ? [`    and of it: ${parts.join(", ")}`] : [];
 }
 
 function byIdentity(objects: readonly CatalogObject[]): Map<string, CatalogObject> {
@@ -52,9 +84,10 @@ function excerpt({ identity, definition }: CatalogObject): string[] {
   return lines.length > most ? [...shown, `    … and ${lines.length - most} more lines`] : shown;
 }
 
-function changed(from: CatalogObject, to: CatalogObject, ignoreSpace: boolean): string[] {
-  const loose = ignoreSpace && !exact.has(from.kind);
-  const pieces = loose ? tokens : words;
+function changed(from: CatalogObject, to: CatalogObject, options: CompareOptions): string[] {
+  const literals = options.ignoreSpaceInLiterals ?? false;
+  const loose = (options.ignoreSpace || literals) && !exact.has(from.kind);
+  const pieces = (text: string) => (loose ? tokens(text, { literals }) : words(text));
   return wordDiff(pieces(from.definition), pieces(to.definition), loose ? " " : "").flatMap((line) =>
     line.split("\n").map((part) => `    ${part}`),
   );

@@ -2,15 +2,26 @@
 const piece =
   /--[^\n]*|\/\*[\s\S]*?\*\/|\bE'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[\w$]+|[+*<>=~!@#%^&|`?:/-]+?(?=--|\/\*|[^+*<>=~!@#%^&|`?:/-]|$)|\s+|[\s\S]/g;
 
-/**
- * SQL as the pieces that count: without comments and space, with strings that go on in the next line joined. The body of
- * a function is taken apart as well; what is quoted by dollars inside of it is a literal and stays as it is.
- */
-export function tokens(sql: string): string[] {
-  return meaningful(sql, true);
+export interface TokenOptions {
+  /** Whether strings are taken apart as SQL, too: most long ones in functions are statements to execute. */
+  literals?: boolean;
 }
 
-function meaningful(sql: string, opensBodies: boolean): string[] {
+/**
+ * SQL as the pieces that count: without comments and space, with strings that go on in the next line joined. The body of
+ * a function is taken apart as well; other strings are kept as they are, long ones word by word.
+ */
+export function tokens(sql: string, { literals = false }: TokenOptions = {}): string[] {
+  return meaningful(sql, { literals, body: true });
+}
+
+interface State {
+  literals: boolean;
+  /** Whether what dollars quote is the body of a function. */
+  body: boolean;
+}
+
+function meaningful(sql: string, state: State): string[] {
   const found: string[] = [];
   let brokeLine = false;
   for (const [text] of sql.matchAll(piece)) {
@@ -19,22 +30,33 @@ function meaningful(sql: string, opensBodies: boolean): string[] {
       continue;
     }
     const last = found.at(-1);
-    if (text.startsWith("'") && brokeLine && last && /^(?:E)?'/.test(last))
+    if (text.startsWith("'") && brokeLine && last && isString(last))
       found[found.length - 1] = last.slice(0, -1) + text.slice(1);
-    else if (opensBodies && text.startsWith("$")) found.push(...body(text));
     else found.push(text);
     brokeLine = false;
   }
-  return found;
+  return found.flatMap((text) => (isString(text) || isDollarQuoted(text) ? literal(text, state) : [text]));
 }
 
 function isIgnored(text: string): boolean {
   return text.trim() === "" || text.startsWith("--") || text.startsWith("/*");
 }
 
-function body(quoted: string): string[] {
-  const tag = /^\$\w*\$/.exec(quoted)![0];
-  return [tag, ...meaningful(quoted.slice(tag.length, -tag.length), false), tag];
+const isString = (text: string) => /^E?'/.test(text);
+const isDollarQuoted = (text: string) => /^\$\w*\$/.test(text) && text.length > 2;
+
+function literal(text: string, state: State): string[] {
+  if (isDollarQuoted(text)) {
+    const tag = /^\$\w*\$/.exec(text)![0];
+    if (state.body || state.literals)
+      return [tag, ...meaningful(text.slice(tag.length, -tag.length), { ...state, body: false }), tag];
+  } else if (state.literals) {
+    const quote = text.slice(0, text.indexOf("'") + 1);
+    const content = text.slice(quote.length, -1).replaceAll("''", "'");
+    return [quote, ...meaningful(content, { ...state, body: false }), "'"];
+  }
+  const long = 80;
+  return text.length > long ? text.match(/\S+\s*/g)! : [text];
 }
 
 /** Text as words and the space between them, of which nothing is lost. */
