@@ -4,8 +4,7 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { copyFolder } from "./globalSetup.ts";
-import { removeDataDir } from "./globalTeardown.ts";
+import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 
 export interface ServiceOptions {
   env?: NodeJS.ProcessEnv;
@@ -148,8 +147,7 @@ export async function migratedFolder(): Promise<AsyncDisposable & { path: string
   const from = process.env.PLAT_TEST_MIGRATED;
   if (!from) throw new Error("There is no migrated folder: start the tests through `npm test`.");
   const folder = await temporaryFolder();
-  await copyFolder(join(from, "migrated"), join(folder.path, "postgres"));
-  await copyFolder(join(from, "postgres.password"), join(folder.path, "postgres.password"));
+  await copyDataDir(from, folder.path);
   return folder;
 }
 
