@@ -1,5 +1,5 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
-import { postgraphile } from "postgraphile";
+import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
@@ -60,6 +60,8 @@ export interface GraphqlOptions {
   /** Whose notices are taken, where it gives any. */
   sms?: SmsProvider;
   log: Logger;
+  /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
+  instance?: (preset: GraphileConfig.Preset) => PostGraphileInstance;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
 }
@@ -101,6 +103,7 @@ export async function startGraphql({
   payments = noProcessor,
   sms,
   log,
+  instance = postgraphile,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
   const pool = makePool({
@@ -120,7 +123,7 @@ export async function startGraphql({
       oauth,
       query: (text, values) => pool.query(text, values),
     });
-    const pgl = postgraphile(
+    const pgl = instance(
       createPreset({
         pool,
         signLoginToken: createLoginTokens(jwtKeys).sign,
