@@ -34,6 +34,9 @@ import { createSeal, type SealingKey } from "./seal.ts";
 import { webhookTransforms } from "./webhooks/transforms.ts";
 import { workflowChecks } from "./workflows/definition.ts";
 
+/** What serves a schema, as `postgraphile` makes it. */
+export type GraphqlInstance = Pick<PostGraphileInstance, "createServ" | "getSchema" | "release">;
+
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
@@ -61,7 +64,7 @@ export interface GraphqlOptions {
   sms?: SmsProvider;
   log: Logger;
   /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
-  instance?: (preset: GraphileConfig.Preset) => PostGraphileInstance;
+  instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
 }

@@ -2,9 +2,9 @@
  * One GraphQL schema for all databases of a process whose catalogs are alike, as those of clones are. To read a catalog and to build
  * the schema takes two seconds; it holds nothing of the database or the API it was built for.
  */
-import { makeSchema, type PostGraphileInstance } from "postgraphile";
-import { resolvePreset } from "postgraphile/graphile-config";
+import { makeSchema } from "postgraphile";
 import { Client } from "pg";
+import type { GraphqlInstance } from "../../src/graphql.ts";
 
 type Built = ReturnType<typeof makeSchema>;
 
@@ -13,7 +13,7 @@ const built = new Map<string, Built>();
 /** What makes an instance of a preset whose schema is that of the database. */
 export async function sharedSchema(
   connectionString: string,
-): Promise<(preset: GraphileConfig.Preset) => PostGraphileInstance> {
+): Promise<(preset: GraphileConfig.Preset) => GraphqlInstance> {
   const state = await catalogState(connectionString);
   return (preset) => {
     let result = built.get(state);
@@ -26,19 +26,17 @@ export async function sharedSchema(
 }
 
 /** What `postgraphile` makes of a preset, for a schema that others use too. */
-function instance(preset: GraphileConfig.Preset, result: Built): PostGraphileInstance {
+function instance(preset: GraphileConfig.Preset, result: Built): GraphqlInstance {
   const schema = result.then((built) => built.schema);
   schema.catch(() => {});
-  let server: ReturnType<Parameters<PostGraphileInstance["createServ"]>[0]> | undefined;
+  let server: ReturnType<Parameters<GraphqlInstance["createServ"]>[0]> | undefined;
   return {
     createServ: (grafserv) => {
       const created = grafserv({ preset, schema });
       server = created;
       return created;
     },
-    getSchemaResult: () => result,
     getSchema: () => schema,
-    getResolvedPreset: () => resolvePreset(preset),
     release: async () => {
       await server?.release();
     },
