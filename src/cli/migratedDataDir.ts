@@ -3,12 +3,12 @@
  * It lies in node_modules/.cache/migrated. Nobody ever starts it there, so that runs side by side can share it.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { migrate } from "../database/migrate.ts";
+import { scratchFolder } from "./scratchFolder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 const cache = join(repository, "node_modules/.cache/migrated");
@@ -62,10 +62,8 @@ async function filesOf(path: string): Promise<string[]> {
 /** Makes it elsewhere and moves it to its place when it is whole: what is killed meanwhile leaves nothing half made there. */
 async function make(folder: string): Promise<void> {
   const unfinished = `${folder}.unfinished-${randomUUID()}`;
-  const made = await mkdtemp(join(tmpdir(), "plat-migrated-"));
+  const made = await scratchFolder("migrated");
   try {
-    // Started by root, the database runs as another user, who has to pass through.
-    await chmod(made, 0o711);
     const postgres = await startEmbeddedPostgres({ dataDir: made, fast: true, logger });
     try {
       await migrate(postgres.connectionString, { logger });

@@ -1,14 +1,11 @@
-import { chmod, mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { migratedDataDir } from "./migratedDataDir.ts";
+import { scratchFolder } from "./scratchFolder.ts";
 
 /** Runs `work` on a migrated embedded database of its own, which is gone afterwards. */
 export async function withScratchDatabase(work: (ownerUrl: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "plat-scratch-"));
-  await chmod(folder, 0o711);
+  const folder = await scratchFolder("schema");
   try {
     await copyDataDir(await migratedDataDir(), folder);
     const logger = { info() {}, warn: console.warn, error: console.error };

@@ -1,8 +1,6 @@
-import { chmod, mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Client, escapeIdentifier } from "pg";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
+import { removeLeftoverFolders, scratchFolder } from "../../src/cli/scratchFolder.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 import globalTeardown from "./globalTeardown.ts";
@@ -13,10 +11,9 @@ declare global {
 
 /** One cluster per run, with a migrated template that each test file clones. */
 export default async function globalSetup(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "plat-test-"));
+  await removeLeftoverFolders();
+  const folder = await scratchFolder("test");
   try {
-    // Started by root, the database runs as another user, who has to pass through.
-    await chmod(folder, 0o711);
     const migrated = await migratedDataDir();
     process.env.PLAT_TEST_MIGRATED = migrated;
     await copyDataDir(migrated, folder);

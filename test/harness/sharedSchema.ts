@@ -27,7 +27,7 @@ export async function sharedSchema(
 
 /** What `postgraphile` makes of a preset, for a schema that others use too. */
 function instance(preset: GraphileConfig.Preset, result: Built): GraphqlInstance {
-  const schema = result.then((built) => built.schema);
+  const schema = result.then(({ schema: shared }) => shared);
   schema.catch(() => {});
   let server: ReturnType<Parameters<GraphqlInstance["createServ"]>[0]> | undefined;
   return {
