@@ -45,6 +45,8 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
   for (const { path, text } of files) {
     for (const [index, line] of text.split("\n").entries())
       for (const found of lineRules(line)) findings.push({ ...found, object: `${path}:${index + 1}` });
+    // The bridge from the schema of before repeats what a new database has from elsewhere.
+    if (path === "migrations/baseline.sql") continue;
     for (const { kind, name, signature, head, index } of definitions(text)) {
       const place = `${path}:${text.slice(0, index).split("\n").length}`;
       const object = `${kind} ${name}${signature}`;

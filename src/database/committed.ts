@@ -6,8 +6,8 @@ import { join, resolve } from "node:path";
 export const migrationsFolder = resolve(import.meta.dirname, "../../migrations");
 export const committedFolder = join(migrationsFolder, "committed");
 
-/** A committed chapter as graphile-migrate 1.4 reads it. */
-export interface Chapter {
+/** A committed migration as graphile-migrate 1.4 reads it. */
+export interface Migration {
   /** 000001-foundation.sql */
   file: string;
   /** 000001.sql, as the database knows it. */
@@ -19,16 +19,16 @@ export interface Chapter {
   body: string;
 }
 
-/** The committed chapters in order. */
-export async function readChapters(folder = committedFolder): Promise<Chapter[]> {
+/** The committed migrations in order. */
+export async function readMigrations(folder = committedFolder): Promise<Migration[]> {
   const files = (await readdir(folder)).filter((file) => /^\d+(-[-\w]*)?\.sql$/.test(file));
-  const chapters = await Promise.all(
-    files.map(async (file) => parseChapter(file, await readFile(join(folder, file), "utf8"))),
+  const migrations = await Promise.all(
+    files.map(async (file) => parseMigration(file, await readFile(join(folder, file), "utf8"))),
   );
-  return chapters.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  return migrations.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-function parseChapter(file: string, text: string): Chapter {
+function parseMigration(file: string, text: string): Migration {
   const lines = text.split("\n");
   const end = lines.findIndex((line) => !/^--! [A-Z]\w*(:.*)?$/.test(line));
   const headers = lines.slice(0, end);
@@ -48,14 +48,20 @@ function parseChapter(file: string, text: string): Chapter {
 }
 
 /** graphile-migrate's own sum: it covers the body and, through the previous sum, all that came before. */
-export function chapterHash(body: string, previous: string | undefined): string {
+export function migrationHash(body: string, previous: string | undefined): string {
   const text = `${previous ?? ""}\n${body.trim()}`.trim();
   return `sha1:${createHash("sha1").update(`${text}\n`).digest("hex")}`;
 }
 
-/** The chapter's text with the headers it should have. */
-export function chapterText(chapter: Chapter, previous: string | undefined): { text: string; hash: string } {
-  const hash = chapterHash(chapter.body, previous);
-  const headers = [`--! Previous: ${previous ?? "-"}`, `--! Hash: ${hash}`, ...chapter.otherHeaders];
-  return { hash, text: `${headers.join("\n")}\n\n${chapter.body}` };
+/** The migration's text with the headers it should have. */
+export function migrationText(
+  migration: Migration,
+  previous: string | undefined,
+): { text: string; hash: string } {
+  const hash = migrationHash(migration.body, previous);
+  const headers = [`--! Previous: ${previous ?? "-"}`, `--! Hash: ${hash}`, ...migration.otherHeaders];
+  return { hash, text: `${headers.join("\n")}\n\n${migration.body}` };
 }
+
+// The names by which other files still know these two.
+export { readMigrations as readChapters, migrationText as chapterText };

@@ -1,22 +1,27 @@
 import { Pool } from "pg";
-import { readChapters } from "./committed.ts";
+import { appliedMigrations } from "./baseline.ts";
+import { migrationsFolder, readMigrations } from "./committed.ts";
+import { schemaHash } from "./objects.ts";
+import { schemaStates } from "./schemaState.ts";
 
 export interface MigratedCheck {
-  /** The committed chapters that the database lacks, by file name. */
+  /** What the database lacks: committed migrations by file name, or `objects` when it never had ours. */
   missing(): Promise<string[]>;
   end(): Promise<void>;
 }
 
 /**
- * Compares the database with this version's chapters. One that holds more than them counts as migrated: during
- * a rolling deployment the older processes go on working.
+ * Compares the database with this version's migrations and replaceable objects. One that holds more migrations, or had
+ * our objects and has later ones, counts as migrated: during a rolling deployment the older processes go on working.
  * @param ownerUrl the owner's connection, since nobody else sees the list.
  */
 export async function migratedCheck(
   ownerUrl: string,
   onError: (error: Error) => void,
+  folder = migrationsFolder,
 ): Promise<MigratedCheck> {
-  const chapters = await readChapters();
+  const migrations = await readMigrations(`${folder}/committed`);
+  const hash = await schemaHash(folder);
   const pool = new Pool({
     connectionString: ownerUrl,
     max: 1,
@@ -28,13 +33,12 @@ export async function migratedCheck(
   pool.on("error", onError);
   return {
     missing: async () => {
-      const { rows: there } = await pool.query<{ yes: boolean }>(
-        "select to_regclass('graphile_migrate.migrations') is not null as yes",
-      );
-      if (!there[0]?.yes) return chapters.map(({ file }) => file);
-      const { rows } = await pool.query<{ hash: string }>("select hash from graphile_migrate.migrations");
-      const applied = new Set(rows.map(({ hash }) => hash));
-      return chapters.filter(({ hash }) => !hash || !applied.has(hash)).map(({ file }) => file);
+      const applied = await appliedMigrations(pool);
+      const hashes = new Set(applied.map((migration) => migration.hash));
+      const missing = migrations.filter((migration) => !migration.hash || !hashes.has(migration.hash));
+      if (missing.length > 0) return missing.map(({ file }) => file);
+      if (applied.length > migrations.length || (await schemaStates(pool)).includes(hash)) return [];
+      return ["objects"];
     },
     end: () => pool.end(),
   };

@@ -43,9 +43,11 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
  * @throws Error with a sentence for the user when the database is not migrated yet.
  */
 export async function requireMigrated(database: Database): Promise<void> {
-  const missing = await database.missing();
-  if (missing.length > 0)
-    throw new Error(
-      `The database lacks ${missing.length} migration(s), from ${missing[0]} on: run \`npm start -- --migrate-only\` first.`,
-    );
+  const [first, ...others] = await database.missing();
+  if (!first) return;
+  const lacks =
+    first === "objects"
+      ? "has other functions and policies than this version needs"
+      : `lacks ${1 + others.length} migration(s), from ${first} on`;
+  throw new Error(`The database ${lacks}: run \`npm start -- --migrate-only\` first.`);
 }

@@ -1,0 +1,117 @@
+/**
+ * The baseline: the chain of migrations was written anew once, before the first release. A database that the last version
+ * before it made takes over the new chain without running it; what stands in migrations/baseline.sql is run instead.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Client, Pool } from "pg";
+import type { Migration } from "./committed.ts";
+
+/** What the headers of migrations/baseline.sql say. */
+export interface Baseline {
+  /** The last migration of the chain before: its file and hash. */
+  replaces: { file: string; hash: string };
+  /** The last file of the new chain that databases of that time have, in effect. */
+  through: string;
+  /** What such a database lacks to be like a new one; may be empty. */
+  bridge: string;
+}
+
+interface Applied {
+  filename: string;
+  hash: string;
+}
+
+/** The tracked marker of the baseline. */
+export const baselineFile = "baseline.sql";
+
+/** Reads the marker; there is none in folders of other chains. */
+export async function readBaseline(folder: string): Promise<Baseline | undefined> {
+  const path = join(folder, baselineFile);
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+  if (text === undefined) return undefined;
+  const [, file, hash] = /^--! Replaces: (\S+) (\S+)$/m.exec(text) ?? [];
+  const [, through] = /^--! Through: (\S+)$/m.exec(text) ?? [];
+  if (!file || !hash || !through)
+    throw new Error(
+      `${path} lacks one of its headers: "--! Replaces: <file> <hash>", "--! Through: <file>".`,
+    );
+  return { replaces: { file, hash }, through, bridge: text.replaceAll(/^--! .*$/gm, "").trim() };
+}
+
+/** The migrations that a database has, in order. */
+export async function appliedMigrations(owner: Client | Pool): Promise<Applied[]> {
+  const { rows: there } = await owner.query<{ yes: boolean }>(
+    "select to_regclass('graphile_migrate.migrations') is not null as yes",
+  );
+  if (!there[0]!.yes) return [];
+  const { rows } = await owner.query<Applied>(
+    "select filename, hash from graphile_migrate.migrations order by filename",
+  );
+  return rows;
+}
+
+/** Whether the last version before the baseline made that database: its last hash covers all that came before. */
+export function isBeforeBaseline(applied: readonly Applied[], baseline: Baseline | undefined): boolean {
+  return baseline !== undefined && applied.at(-1)?.hash === baseline.replaces.hash;
+}
+
+/**
+ * Brings such a database to the new chain, in one transaction: what the bridge says, and the list of migrations.
+ * @param owner a connection that holds the lock on migrating.
+ */
+export async function takeOverBaseline(
+  owner: Client,
+  baseline: Baseline,
+  migrations: readonly Migration[],
+): Promise<void> {
+  const last = migrations.findIndex(({ file }) => file === baseline.through);
+  if (last < 0)
+    throw new Error(
+      `${baselineFile} names ${baseline.through}, which is not among the committed migrations.`,
+    );
+  await owner.query("begin");
+  try {
+    if (baseline.bridge) await owner.query(baseline.bridge);
+    await owner.query("delete from graphile_migrate.migrations");
+    for (const { key, hash, previous } of migrations.slice(0, last + 1))
+      await owner.query(
+        "insert into graphile_migrate.migrations (hash, previous_hash, filename) values ($1, $2, $3)",
+        [hash, previous === "-" ? null : previous, key],
+      );
+    await owner.query("commit");
+  } catch (error) {
+    await owner.query("rollback");
+    throw error;
+  }
+}
+
+/**
+ * @throws Error with a sentence when the database has migrations that this version does not know: because it is newer,
+ * because one was edited, or because it is from before the baseline and not even brought to its end.
+ */
+export function requireKnown(
+  applied: readonly Applied[],
+  migrations: readonly Migration[],
+  baseline: Baseline | undefined,
+): void {
+  const first = migrations[0];
+  const older = baseline && first && applied[0] && applied[0].filename === first.key;
+  if (older && applied[0]!.hash !== first.hash)
+    throw new Error(
+      `The database was made by a version from before the migrations were written anew, and it ends at ${applied.at(-1)!.filename} of them: start the last of those versions on it once (its last migration is ${baseline.replaces.file}), then this one.`,
+    );
+  for (const { filename, hash } of applied) {
+    const migration = migrations.find(({ key }) => key === filename);
+    if (!migration)
+      throw new Error(
+        `The database is newer than this version of Plat: it holds migration ${filename}, which is unknown here. Start the version that made it, or a later one.`,
+      );
+    if (migration.hash !== hash)
+      throw new Error(
+        `Migration ${migration.file} is not the one that this database was built with: a committed migration must not be edited, add a new one.`,
+      );
+  }
+}

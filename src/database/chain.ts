@@ -1,0 +1,70 @@
+/** The chain of migrations: graphile-migrate runs it, on top of the job runner's schema. */
+import { randomUUID } from "node:crypto";
+import { createRequire } from "node:module";
+import { Logger as WorkerLogger, runMigrations } from "graphile-worker";
+import type { Client, DatabaseError } from "pg";
+import type { MigrationLog } from "./migrationLog.ts";
+
+const require = createRequire(import.meta.url);
+const { migrate: runMigrationsOf, Logger } = require("graphile-migrate") as typeof import("graphile-migrate");
+const { clearAllPools } = require("graphile-migrate/dist/pgReal.js") as { clearAllPools(): void };
+
+export interface ChainOptions {
+  /** The folder that holds `committed`. */
+  folder: string;
+  log?: MigrationLog | undefined;
+}
+
+/** Brings the job runner's own schema up to date; the migrations build upon it. */
+export async function migrateJobRunner(connectionString: string, log?: MigrationLog): Promise<void> {
+  // Its library reports an idle connection's end as an error; the messages go where ours go.
+  await runMigrations({
+    connectionString,
+    logger: new WorkerLogger(() => (level, message) => {
+      if (level === "error" || level === "warning") log?.warn({ event: "migration.job_runner" }, message);
+    }),
+  });
+}
+
+/**
+ * Runs the committed migrations that a database lacks.
+ *
+ * graphile-migrate keeps its connection for a while and ends the whole process when that breaks, as it does when
+ * the embedded database stops meanwhile. So its pool is closed at once, and its connection awaited to be gone.
+ * @param owner a connection to the same database.
+ */
+export async function runChain(
+  owner: Client,
+  connectionString: string,
+  { folder, log }: ChainOptions,
+): Promise<void> {
+  const url = new URL(connectionString);
+  const application = `plat migrate ${randomUUID()}`;
+  url.searchParams.set("application_name", application);
+  try {
+    await runMigrationsOf({ connectionString: url.href, migrationsFolder: folder, logger: chainLogger(log) });
+  } catch (error) {
+    if ((error as DatabaseError).code !== "2BP01") throw error;
+    throw new Error(
+      `${(error as Error).message}: ${(error as DatabaseError).detail} A migration drops what is in its way itself, with "cascade" or by name; the replaceable objects are put back after it.`,
+      { cause: error },
+    );
+  } finally {
+    clearAllPools();
+    for (;;) {
+      const { rowCount } = await owner.query("select from pg_stat_activity where application_name = $1", [
+        application,
+      ]);
+      if (rowCount === 0) break;
+      await owner.query("select pg_sleep(0.005)");
+    }
+  }
+}
+
+function chainLogger(log: MigrationLog | undefined) {
+  return new Logger(() => (level, message) => {
+    if (level === "error") log?.error({ event: "migration.failed" }, message);
+    else if (level === "info" && message.includes("Running migration"))
+      log?.info({ event: "migration.run" }, message.replace(/^graphile-migrate: /, ""));
+  });
+}

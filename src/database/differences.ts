@@ -1,0 +1,44 @@
+import { replaceableKinds, type CatalogObject } from "./catalog.ts";
+
+/** An object that two catalogs do not have alike. */
+export interface Difference {
+  kind: CatalogObject["kind"];
+  identity: string;
+  /** What the database has. */
+  here?: CatalogObject;
+  /** What the files of the schema make. */
+  wanted?: CatalogObject;
+}
+
+/** What a database has otherwise than its reference, sorted as the catalogs are: first what is wanted, then what is too much. */
+export function differences(here: readonly CatalogObject[], wanted: readonly CatalogObject[]): Difference[] {
+  const present = new Map(here.map((object) => [object.identity, object]));
+  const required = new Set(wanted.map(({ identity }) => identity));
+  const changed = wanted.flatMap((object): Difference[] => {
+    const found = present.get(object.identity);
+    if (found?.definition === object.definition) return [];
+    const { kind, identity } = object;
+    return [{ kind, identity, wanted: object, ...(found && { here: found }) }];
+  });
+  const extra = here
+    .filter(({ identity }) => !required.has(identity))
+    .map((object) => ({ kind: object.kind, identity: object.identity, here: object }));
+  return [...changed, ...extra];
+}
+
+/** Whether it belongs to migrations: such differences are told, never changed. */
+export function isStructure({ kind }: Pick<CatalogObject, "kind">): boolean {
+  return !replaceableKinds.has(kind);
+}
+
+/** A difference of structure as a sentence. */
+export function driftSentence({ identity, here, wanted }: Difference): string {
+  if (!here) return `The database lacks ${identity}, which the migrations make.`;
+  if (!wanted) return `The database has ${identity}, which no migration makes.`;
+  return `The database has ${identity} otherwise than the migrations make it: ${oneLine(here.definition)} instead of ${oneLine(wanted.definition)}.`;
+}
+
+function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ");
+  return line.length > 200 ? `${line.slice(0, 199)}…` : line;
+}

@@ -1,0 +1,151 @@
+/**
+ * The replaceable objects of the schema: functions, views, policies, triggers, grants, comments, and the rows that
+ * generators of them write. Each stands once, in a file below migrations/objects, and is edited in place.
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join, sep } from "node:path";
+import type { ClientBase, DatabaseError } from "pg";
+import { migrationsFolder } from "./committed.ts";
+import { attempt, runInFoundOrder, type FailedStep, type Step } from "./foundOrder.ts";
+import { schemaError, type SchemaError, type SqlFile } from "./schemaError.ts";
+import { splitStatements, type SqlStatement } from "./sqlStatements.ts";
+import { validateFunctions } from "./validateFunctions.ts";
+
+/** A file of replaceable objects, taken apart. */
+export interface ObjectFile extends SqlFile {
+  /** The folder below `objects`, such as `02-accounts`: areas are applied one after the other. */
+  area: string;
+  /** Functions, procedures, aggregates, views and types: what other statements build upon. */
+  definitions: SqlStatement[];
+  /** All that remains, in its order. */
+  rest: SqlStatement[];
+}
+
+export interface ApplyOptions {
+  /** Whose folder `objects` is read; that of the project where left out. */
+  folder?: string;
+  /** Whether the bodies of functions are checked, too. */
+  validate?: boolean;
+}
+
+export interface Applied {
+  /** The tables of our schemas that got rows, as `schema.table`. */
+  declaredTables: string[];
+  statements: number;
+}
+
+interface ObjectStep extends Step {
+  file: ObjectFile;
+  statements: SqlStatement[];
+}
+
+const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|type|aggregate)\b/i;
+
+/** Failures for want of a function, table, type, column, schema or row, which another statement may make. */
+const missing = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
+
+/** The files below migrations/objects, in the order of their paths. */
+export async function readObjects(folder = migrationsFolder): Promise<ObjectFile[]> {
+  const root = join(folder, "objects");
+  const names = await readdir(root, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return [];
+  });
+  const files = names.filter((name) => name.endsWith(".sql")).toSorted();
+  return await Promise.all(
+    files.map(async (name) => {
+      const path = join(root, name);
+      const text = await readFile(path, "utf8");
+      const statements = splitStatements(text);
+      const isDefinition = (statement: SqlStatement) => definition.test(statement.text);
+      return {
+        path,
+        text,
+        area: name.includes(sep) ? name.slice(0, name.indexOf(sep)) : "",
+        definitions: statements.filter(isDefinition),
+        rest: statements.filter((statement) => !isDefinition(statement)),
+      };
+    }),
+  );
+}
+
+/** A sum over the replaceable objects and the committed migrations: what the database should hold. */
+export async function schemaHash(folder = migrationsFolder): Promise<string> {
+  const sum = createHash("sha256");
+  for (const area of ["committed", "objects"]) {
+    const names = await readdir(join(folder, area), { recursive: true }).catch(() => []);
+    const files = names.filter((name) => name.endsWith(".sql")).toSorted();
+    const texts = await Promise.all(files.map((name) => readFile(join(folder, area, name))));
+    files.forEach((name, index) =>
+      sum.update(`${area}/${name.split(sep).join("/")}\0${texts[index]!.length}\0`).update(texts[index]!),
+    );
+  }
+  return `sha256:${sum.digest("hex")}`;
+}
+
+/**
+ * Runs all files of replaceable objects on a database that has the migrations and none of the objects, inside the
+ * transaction that is open. First all definitions, then what remains, area by area (the folders have numbers, the last one
+ * sees all others complete). Among definitions, and within an area, the order is found: a file may use what a later one makes.
+ * @param client the owner's connection, in a transaction.
+ * @throws SchemaError with file, line and column.
+ */
+export async function applyObjects(
+  client: ClientBase,
+  { folder = migrationsFolder, validate = false }: ApplyOptions = {},
+): Promise<Applied> {
+  const files = await readObjects(folder);
+  await client.query("set local check_function_bodies = off; set local client_min_messages = warning");
+  const definitions = files.map((file) =>
+    file.definitions.map((statement) => ({ sql: statement.text, file, statements: [statement] })),
+  );
+  const late = await runInFoundOrder<ObjectStep>(client, definitions, mayWait);
+  let left = late;
+  for (const area of Map.groupBy(files, ({ area }) => area).values()) {
+    const rest = area
+      .filter((file) => file.rest.length > 0)
+      .map((file) => ({ sql: file.rest.map(({ text }) => text).join("\n"), file, statements: file.rest }));
+    // A definition may need what a generator of an earlier area makes.
+    const steps = [...left.map(({ step }) => step), ...rest];
+    left = await runInFoundOrder<ObjectStep>(
+      client,
+      steps.map((step) => [step]),
+      mayWait,
+    );
+    if (
+      left.some(({ step }) => !step.statements.some((statement) => step.file.definitions.includes(statement)))
+    )
+      break;
+  }
+  // What others only miss is made by the one that is wrong itself.
+  const culprit = left.find(({ error }) => !missing.has(error.code!)) ?? left[0];
+  if (culprit) throw await located(client, culprit);
+  if (validate) await validateFunctions(client, files);
+  return {
+    declaredTables: await writtenTables(client),
+    statements: files.reduce((sum, file) => sum + file.definitions.length + file.rest.length, 0),
+  };
+}
+
+/** Whatever a generator reads may come from another file, so only a fault of syntax is one for certain. */
+function mayWait({ code }: DatabaseError): boolean {
+  return code !== "42601";
+}
+
+/** Which of the statements it was: they are run one by one. */
+async function located(client: ClientBase, { step, error }: FailedStep<ObjectStep>): Promise<SchemaError> {
+  for (const statement of step.statements) {
+    const failure = await attempt(client, statement.text);
+    if (failure) return schemaError(step.file, statement, failure);
+  }
+  return schemaError(step.file, step.statements[0]!, error);
+}
+
+async function writtenTables(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(`
+    select format('%I.%I', schemaname, relname) as name from pg_stat_xact_user_tables
+    where schemaname in ('app_public', 'app_hidden', 'app_private') and n_tup_ins + n_tup_upd + n_tup_del > 0
+    order by 1`);
+  return rows.map(({ name }) => name);
+}

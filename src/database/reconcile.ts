@@ -1,0 +1,137 @@
+/** Makes the replaceable objects of a database those of its reference, and tells where its structure differs. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Client } from "pg";
+import { readCatalog, type CatalogObject } from "./catalog.ts";
+import { differences, driftSentence, isStructure, type Difference } from "./differences.ts";
+import { LockTimeout, lockTables } from "./lockTables.ts";
+import type { MigrationLog } from "./migrationLog.ts";
+import { isTransient, runRound } from "./reconcileRounds.ts";
+
+export interface ReconcileOptions {
+  /** Tables whose rows are declared, see applyObjects. */
+  declaredTables: readonly string[];
+  log?: MigrationLog | undefined;
+  /** What belongs into the same transaction. */
+  alongside?: (client: Client) => Promise<unknown>;
+  /** How long one lock is waited for at a time, and how often. */
+  lockTimeoutMs?: number;
+  attempts?: number;
+}
+
+export interface Reconciled {
+  /** What was made, replaced or dropped. */
+  changes: Difference[];
+  /** Differences of structure, which are left as they are. */
+  drift: Difference[];
+}
+
+const mostRounds = 8;
+const firstPauseMs = 100;
+const longestPauseMs = 3000;
+
+/**
+ * Compares a database with its reference, and creates, replaces or drops what differs of functions, views, policies,
+ * triggers, grants, comments and declared rows, in one transaction. Tables that do not change are not locked; a lock is
+ * waited for briefly, so that others do not queue behind, and then again after a pause.
+ * @param target the owner's connection, outside of a transaction.
+ * @param reference the catalog that the files of the schema make, with the rows of the declared tables.
+ * @throws Error with a sentence when a lock cannot be had, or something depends on what has to go.
+ */
+export async function reconcile(
+  target: Client,
+  reference: readonly CatalogObject[],
+  { declaredTables, log, alongside, lockTimeoutMs = 2000, attempts = 10 }: ReconcileOptions,
+): Promise<Reconciled> {
+  for (let tries = 1; ; tries++) {
+    await target.query("begin");
+    try {
+      await target.query(`set local check_function_bodies = off; set local client_min_messages = warning;
+        set local lock_timeout = ${lockTimeoutMs}`);
+      const done = await bringTogether(target, reference, declaredTables);
+      await alongside?.(target);
+      await target.query("commit");
+      report(done, log);
+      return done;
+    } catch (error) {
+      await target.query("rollback");
+      if (!isTransient(error)) throw error;
+      const reason = error instanceof LockTimeout ? await error.describe(target) : (error as Error).message;
+      if (tries === attempts)
+        throw new Error(
+          `The schema could not be changed in ${attempts} attempts, since ${reason} End what holds the lock, or start again at a quieter time; nothing was changed.`,
+          { cause: error },
+        );
+      const pause = Math.min(firstPauseMs * 2 ** (tries - 1), longestPauseMs);
+      log?.warn(
+        { event: "schema.lock_timeout", attempt: tries },
+        `The schema could not be changed yet, since ${reason} Trying again in ${pause} ms.`,
+      );
+      await delay(pause);
+    }
+  }
+}
+
+async function bringTogether(
+  target: Client,
+  reference: readonly CatalogObject[],
+  declaredTables: readonly string[],
+): Promise<Reconciled> {
+  const changes = new Map<string, Difference>();
+  let structure: CatalogObject[] | undefined;
+  for (let round = 1; ; round++) {
+    const here = await readCatalog(target, { rowsOf: await existing(target, declaredTables) });
+    const all = differences(here, reference);
+    const replaceable = all.filter((difference) => !isStructure(difference));
+    requireKept((structure ??= here.filter(isStructure)), here);
+    if (replaceable.length === 0) return { changes: [...changes.values()], drift: all.filter(isStructure) };
+    if (round > mostRounds)
+      throw new Error(
+        `The database does not become what the files of the schema say: ${replaceable[0]!.identity} stays different.`,
+      );
+    if (round === 1) await lockTables(target, replaceable);
+    for (const difference of replaceable)
+      if (!changes.has(difference.identity)) changes.set(difference.identity, difference);
+    await runRound(target, replaceable);
+  }
+}
+
+/** A declared table that a migration has yet to make is drift, not a failure. */
+async function existing(target: Client, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await target.query<{ name: string }>(
+    "select name from unnest($1::text[]) as name where to_regclass(name) is not null",
+    [tables],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** What was dropped with its dependents must not have taken structure along. */
+function requireKept(before: readonly CatalogObject[], now: readonly CatalogObject[]): void {
+  const kept = new Set(now.map(({ identity }) => identity));
+  const lost = before.find(({ identity }) => !kept.has(identity));
+  if (lost)
+    throw new Error(
+      `The ${lost.identity} depends on a function or view that has to be made anew or dropped: a migration has to change the ${lost.kind} first.`,
+    );
+}
+
+const mostSentences = 20;
+
+function report({ changes, drift }: Reconciled, log: MigrationLog | undefined): void {
+  for (const kind of new Set(changes.map((change) => change.kind))) {
+    const of = changes.filter((change) => change.kind === kind);
+    const created = of.filter(({ here }) => !here).length;
+    const dropped = of.filter(({ wanted }) => !wanted).length;
+    const replaced = of.length - created - dropped;
+    log?.info(
+      { event: "schema.reconciled", kind, created, replaced, dropped },
+      `Schema, ${kind}: ${created} created, ${replaced} replaced, ${dropped} dropped.`,
+    );
+  }
+  for (const difference of drift.slice(0, mostSentences))
+    log?.warn({ event: "schema.drift", object: difference.identity }, driftSentence(difference));
+  if (drift.length > mostSentences)
+    log?.warn(
+      { event: "schema.drift" },
+      `There are ${drift.length - mostSentences} more differences of structure.`,
+    );
+}

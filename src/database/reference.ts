@@ -1,0 +1,119 @@
+/** The reference: a database made from the files alone, which others are compared with. */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { Client, escapeIdentifier } from "pg";
+import { readCatalog, type CatalogObject } from "./catalog.ts";
+import { migrateJobRunner, runChain } from "./chain.ts";
+import { startEmbeddedPostgres } from "./embedded.ts";
+import { applyObjects } from "./objects.ts";
+import { authenticatorUrl, ensureRoles } from "./roles.ts";
+
+/** What the files of a folder make. */
+export interface Reference {
+  catalog: CatalogObject[];
+  /** The tables whose rows the files declare; the catalog has them. */
+  declaredTables: string[];
+}
+
+export interface ReferenceOptions {
+  /** The folder with `committed` and `objects`. */
+  folder: string;
+  /** SQL to run between the two: a migration that is being written. */
+  current?: string;
+  /** Whether the bodies of functions are checked. */
+  validate?: boolean;
+}
+
+const prefix = "plat_reference_";
+
+/**
+ * Makes the reference in a scratch database beside the target, or in a cluster of its own where the owner may not create
+ * databases, and reads it. Nothing of it stays; what a killed process left is removed by the next one.
+ * @param target a connection of the owner that holds the lock on migrating.
+ * @throws SchemaError for a fault in the files, before the target was touched.
+ */
+export async function readReference(
+  target: Client,
+  targetUrl: string,
+  options: ReferenceOptions,
+): Promise<Reference> {
+  if (!(await mayCreateDatabases(target))) return await inOwnCluster(options);
+  await dropLeftovers(target);
+  const { rows } = await target.query<{ oid: string }>(
+    "select oid::text from pg_database where datname = current_database()",
+  );
+  const name = `${prefix}${rows[0]!.oid}_${randomBytes(4).toString("hex")}`;
+  // The encoding and order of the target, whatever the cluster's are.
+  await target.query(`create database ${name} template template0`);
+  const url = new URL(targetUrl);
+  url.pathname = `/${name}`;
+  try {
+    return await build(url.href, options);
+  } finally {
+    await target.query(`drop database if exists ${name} with (force)`);
+  }
+}
+
+async function mayCreateDatabases(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ yes: boolean }>(
+    "select rolsuper or rolcreatedb as yes from pg_roles where rolname = current_user",
+  );
+  return rows[0]!.yes;
+}
+
+/** References of this database, whose lock we hold, and of databases that are gone. */
+async function dropLeftovers(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select d.datname as name from pg_database d
+     cross join lateral (select split_part(d.datname, '_', 3) as oid) of
+     where d.datname like 'plat\\_reference\\_%' and pg_has_role(d.datdba, 'usage')
+       and (of.oid = (select oid::text from pg_database where datname = current_database())
+         or not exists (select from pg_database t where t.oid::text = of.oid))`,
+  );
+  for (const { name } of rows)
+    await client.query(`drop database if exists ${escapeIdentifier(name)} with (force)`);
+}
+
+async function build(connectionString: string, options: ReferenceOptions): Promise<Reference> {
+  const url = new URL(connectionString);
+  // It lives for seconds, so it need not survive a crash.
+  const given = url.searchParams.get("options");
+  url.searchParams.set("options", `${given ? `${given} ` : ""}-c synchronous_commit=off`);
+  const client = new Client({ connectionString: url.href });
+  await client.connect();
+  try {
+    await migrateJobRunner(url.href);
+    await runChain(client, url.href, { folder: options.folder });
+    if (options.current) await client.query(options.current);
+    await client.query("begin");
+    const { declaredTables } = await applyObjects(client, options);
+    await client.query("commit");
+    return { catalog: await readCatalog(client, { rowsOf: declaredTables }), declaredTables };
+  } finally {
+    await client.end();
+  }
+}
+
+async function inOwnCluster(options: ReferenceOptions): Promise<Reference> {
+  const folder = await mkdtemp(join(tmpdir(), "plat-reference-"));
+  await chmod(folder, 0o711);
+  try {
+    const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
+    try {
+      const owner = new Client({ connectionString: postgres.connectionString });
+      await owner.connect();
+      try {
+        await ensureRoles(owner, authenticatorUrl(postgres.connectionString));
+      } finally {
+        await owner.end();
+      }
+      return await build(postgres.connectionString, options);
+    } finally {
+      await postgres.stop();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,49 @@
+import { relative } from "node:path";
+import type { DatabaseError } from "pg";
+import { placeAt, offsetOfPosition, type Place, type SqlStatement } from "./sqlStatements.ts";
+
+/** A file of SQL that was read. */
+export interface SqlFile {
+  /** Its absolute path. */
+  path: string;
+  text: string;
+}
+
+/** What is wrong with a file of the schema, and where; its message has all of it. */
+export class SchemaError extends Error {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** SQLSTATE. */
+  readonly code: string | undefined;
+
+  constructor(file: string, place: Place, error: Partial<DatabaseError> & { message: string }) {
+    const path = relative(process.cwd(), file);
+    const lines = [`${path}:${place.line}:${place.column}: ${error.message}`];
+    if (error.detail) lines.push(`  Detail: ${error.detail}`);
+    if (error.hint) lines.push(`  Hint: ${error.hint}`);
+    // The first line of it is the innermost: the function that the statement called.
+    if (error.where) lines.push(`  In: ${error.where.split("\n")[0]}`);
+    super(lines.join("\n"), { cause: error });
+    this.name = "SchemaError";
+    this.file = path;
+    this.line = place.line;
+    this.column = place.column;
+    this.code = error.code;
+  }
+}
+
+/** The error of a statement that was sent on its own, with its place in the file. */
+export function schemaError(file: SqlFile, statement: SqlStatement, error: DatabaseError): SchemaError {
+  const within = Number(error.position)
+    ? offsetOfPosition(statement.text, Number(error.position))
+    : offsetOfName(statement.text, error.message);
+  return new SchemaError(file.path, placeAt(file.text, statement.offset + within), error);
+}
+
+/** Some statements, such as those that make policies, get no position: it is where the name stands that is spoken of. */
+function offsetOfName(text: string, message: string): number {
+  const name = /"([\w.]+)"/.exec(message)?.[1];
+  const found = name ? new RegExp(`(?<!\\w)${name.replaceAll(".", "\\.")}(?!\\w)`).exec(text) : null;
+  return found?.index ?? 0;
+}

@@ -1,0 +1,79 @@
+/** Data lives on: the present code starts on data folders that earlier versions left, kept in test/releases. */
+import { expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { readCatalog } from "../../src/database/catalog.ts";
+import { migrationsFolder } from "../../src/database/committed.ts";
+import { differences } from "../../src/database/differences.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { readReference } from "../../src/database/reference.ts";
+import { startService } from "../harness/service.ts";
+import { keptReleases, unpackRelease } from "../releases/unpackRelease.ts";
+
+test("there is a data folder of the version before the baseline", () => {
+  expect(keptReleases()).toContain("baseline");
+});
+
+for (const release of keptReleases())
+  test(`a data folder of ${release} comes up: every row is there, the schema is that of a new database, the service starts`, async () => {
+    await using folder = await unpackRelease(release);
+    const postgres = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+    const owner = new Client({ connectionString: postgres.connectionString });
+    try {
+      await owner.connect();
+      const before = await contents(owner);
+      expect(before.get("app_public.leads")?.rows).toBeGreaterThan(0);
+
+      await migrate(postgres.connectionString);
+      const reference = await readReference(owner, postgres.connectionString, { folder: migrationsFolder });
+      const now = await readCatalog(owner, { rowsOf: reference.declaredTables });
+      expect(differences(now, reference.catalog)).toEqual([]);
+
+      const kept = [...before].filter(([table]) => !reference.declaredTables.includes(table));
+      for (const [table, { rows, columns, sum }] of kept) {
+        const after = await contentsOf(owner, table, columns);
+        expect({ table, rows: after?.rows ?? 0, sum: after?.sum ?? null }).toEqual({ table, rows, sum });
+      }
+    } finally {
+      await owner.end();
+      await postgres.stop();
+    }
+
+    await using service = await startService({ env: { DATA_DIR: folder.path } });
+    expect(await service.get("/readyz")).toMatchObject({ status: 200, body: { checks: { migrated: true } } });
+  }, 120_000);
+
+interface Content {
+  rows: number;
+  columns: string[];
+  /** Of all values in all rows; null without any. */
+  sum: string | null;
+}
+
+/** What the tables of the service and of the job runner hold. */
+async function contents(client: Client): Promise<Map<string, Content>> {
+  const { rows } = await client.query<{ table: string; columns: string[] }>(`
+    select format('%I.%I', n.nspname, c.relname) as table, array_agg(a.attname::text order by a.attname) as columns
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+    where c.relkind = 'r' and n.nspname in ('app_public', 'app_hidden', 'app_private', 'graphile_worker')
+      and c.relname not in ('schema_objects', 'migrations') and a.attnum > 0 and not a.attisdropped
+    group by 1`);
+  const found = new Map<string, Content>();
+  for (const { table, columns } of rows) found.set(table, (await contentsOf(client, table, columns))!);
+  return found;
+}
+
+/** Undefined without the table; its later columns do not count. */
+async function contentsOf(client: Client, table: string, columns: string[]): Promise<Content | undefined> {
+  const { rows: there } = await client.query<{ columns: string[] | null }>(
+    "select array_agg(attname::text order by attname) as columns from pg_attribute where attrelid = to_regclass($1) and attname = any ($2)",
+    [table, columns],
+  );
+  const common = there[0]!.columns;
+  if (!common) return undefined;
+  const row = `row(${common.map((column) => `"${column}"`).join(", ")})::text`;
+  const { rows } = await client.query<{ rows: number; sum: string | null }>(
+    `select count(*)::int as rows, md5(string_agg(${row}, ' ' order by ${row} collate "C")) as sum from ${table}`,
+  );
+  return { ...rows[0]!, columns: common };
+}

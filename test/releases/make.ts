@@ -1,0 +1,79 @@
+/**
+ * Keeps a data folder of this version for the tests: `npm run release:data -- <name>` starts the service once with the
+ * demo, stops it, makes the folder small and writes test/releases/<name>.tar.zst. With a second argument it takes that
+ * data folder, of a service that was stopped cleanly, and leaves it as it is.
+ */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { Client } from "pg";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { pack } from "./archive.ts";
+
+const [name, existing] = process.argv.slice(2);
+if (!name || !/^[\w.-]+$/.test(name))
+  throw new Error("Say what the release is called: npm run release:data -- 1.0.0");
+
+/** What a start makes anew, or does not need. */
+const omitted =
+  /^(?:outbox|incoming|service\.lock|postgres\.log.*|certificate\.pem|key\.pem|postgres\/README|postgres\/data\/postmaster\.\w+)$/;
+
+const folder = await mkdtemp(join(tmpdir(), "plat-release-"));
+await chmod(folder, 0o711);
+try {
+  const dataDir = join(folder, "data");
+  if (existing) await promisify(execFile)("cp", ["-aL", resolve(existing), dataDir]);
+  else await runOnce(dataDir);
+  await shrink(dataDir);
+  const archive = await pack(dataDir, (path) => !omitted.test(path));
+  const file = join(import.meta.dirname, `${name}.tar.zst`);
+  await writeFile(file, archive);
+  console.log(`${file}: ${(archive.length / 1e6).toFixed(1)} MB`);
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** As `npm start` does, until the demo's payments and jobs are through. */
+async function runOnce(dataDir: string): Promise<void> {
+  const service = spawn(process.execPath, ["src/server.ts"], {
+    cwd: resolve(import.meta.dirname, "../.."),
+    env: { ...process.env, DATA_DIR: dataDir, PORT: "0", GRAPHILE_ENV: "production" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const gone = once(service, "exit");
+  let output = "";
+  service.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+    if (output.includes('"msg":"Plat is ready."')) service.kill("SIGTERM");
+  });
+  const [code] = (await gone) as [number | null];
+  if (code !== 0) throw new Error(`The service ended with ${code}:\n${output}`);
+}
+
+/** Every table rewritten, and of the write-ahead log only the end of its last segment. */
+async function shrink(dataDir: string): Promise<void> {
+  const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
+  try {
+    const url = new URL(postgres.connectionString);
+    for (const database of ["template1", "postgres", "plat"]) {
+      url.pathname = `/${database}`;
+      const client = new Client({ connectionString: url.href });
+      await client.connect();
+      await client.query("vacuum (full, analyze)");
+      if (database === "plat") {
+        await client.query("alter system set wal_recycle = off");
+        await client.query("select pg_reload_conf()");
+        await client.query("checkpoint");
+        await client.query("select pg_switch_wal()");
+        await client.query("alter system reset all");
+        await client.query("checkpoint");
+      }
+      await client.end();
+    }
+  } finally {
+    await postgres.stop();
+  }
+}
