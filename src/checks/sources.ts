@@ -13,16 +13,19 @@ export async function filesBelow(folder: string, end: RegExp): Promise<string[]>
     .toSorted();
 }
 
-/** Every word of the sources that call functions from outside of the database: TypeScript, the crontab, and what migrations run. */
+/**
+ * Every word of the sources that call functions from outside of the database: TypeScript, the crontab, what migrations
+ * run, and the commands that the guides give to whoever operates the service.
+ */
 export async function sourceWords(): Promise<Set<string>> {
   const words = new Set<string>();
   const add = (text: string) => {
     for (const word of text.match(/[a-z]\w+/g) ?? []) words.add(word);
   };
-  for (const file of await filesBelow("src", /\.ts$|^crontab$/))
-    add(await readFile(join(repository, file), "utf8"));
-  for (const file of await filesBelow("migrations", /\.sql$/))
-    add(calls(await readFile(join(repository, file), "utf8")));
+  const read = (file: string) => readFile(join(repository, file), "utf8");
+  for (const file of await filesBelow("src", /\.ts$|^crontab$/)) add(await read(file));
+  for (const file of await filesBelow("migrations", /\.sql$/)) add(calls(await read(file)));
+  for (const file of await filesBelow("docs", /\.md$/)) add(commands(await read(file)));
   return words;
 }
 
@@ -31,4 +34,9 @@ function calls(sql: string): string {
   return [...sql.matchAll(/^(?:select|call|perform) [\s\S]*?;/gm)]
     .map(([statement]) => statement.replace(/'(?:''|[^'])*'/g, ""))
     .join("\n");
+}
+
+/** `select app_private.fill_search_texts()` in a guide. */
+function commands(guide: string): string {
+  return [...guide.matchAll(/\bselect (app_\w+\.\w+)\(/g)].map(([, name]) => name).join("\n");
 }

@@ -50,10 +50,11 @@ export const tableRules: Rule[] = [
   },
   {
     name: "table-key",
-    why: "Rows that nothing tells apart are written twice, and cannot be replicated or compared.",
+    why: "Without a key a row has no record of its own in the API, and is written twice unnoticed.",
     query: `
-      select t.object, 'Give it a primary key, or a unique constraint where a part of the key may be null (\`unique nulls not distinct (…)\`).' as write
-      from tables t where not exists (select from indexes i where i.table_oid = t.oid and i.is_unique and i.is_constraint)`,
+      select t.object, 'Give it a primary key: \`id uuid primary key default uuidv7()\`.' as write
+      from tables t
+      where t.schema = 'app_public' and not exists (select from indexes i where i.table_oid = t.oid and i.is_primary)`,
   },
   {
     name: "index-twice",
