@@ -52,7 +52,7 @@ export const policyRules: Rule[] = [
       from policies p join tables t on t.oid = p.table_oid
       cross join lateral regexp_matches(regexp_replace(p.qual, '\\y\\w+\\.(?=\\w+ )', '', 'g'), '\\(\\y(\\w+) = (?:ANY )?\\(', 'g') m
       join columns c on c.table_oid = t.oid and c.name = m[1]
-      where p.command = 'select' and pg_temp.tag(t.comment, 'portfolio') is not null
+      where p.command = 'select' and m[1] <> 'organization_id' and pg_temp.tag(t.comment, 'portfolio') is not null
         and not exists (select from indexes i where i.table_oid = t.oid and i.columns[1] = m[1])`,
   },
   {
