@@ -1,5 +1,5 @@
---! Previous: sha1:03b40d50ec8ab8bda8d4605e74fa5fc1d676e913
---! Hash: sha1:4f82e72158015cef31dd3d70ce9c2d1b8bb894cd
+--! Previous: sha1:b2b6f547d107a15378fb90bf847156566171f5da
+--! Hash: sha1:0e362754b113abba32f4e3bbb65cf0810ed5aba3
 --! Message: workflow-definitions
 
 -- What the definition of a workflow may contain.

@@ -1,5 +1,5 @@
---! Previous: sha1:4f82e72158015cef31dd3d70ce9c2d1b8bb894cd
---! Hash: sha1:57c0eba7a0c678ef325441e384896af49ba554eb
+--! Previous: sha1:0e362754b113abba32f4e3bbb65cf0810ed5aba3
+--! Hash: sha1:f7a7c6d05d71e956a204013f9c920b72892a94f6
 --! Message: workflow-executions
 
 -- Executions of workflows and what became of each step.

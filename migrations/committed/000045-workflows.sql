@@ -1,5 +1,5 @@
---! Previous: sha1:422f5c9627f5679afaddc5963c1f7602524779d2
---! Hash: sha1:03b40d50ec8ab8bda8d4605e74fa5fc1d676e913
+--! Previous: sha1:95d34d6647917a1652eeb695a2bab8c52d03d9e6
+--! Hash: sha1:b2b6f547d107a15378fb90bf847156566171f5da
 --! Message: workflows
 
 -- Workflows and their steps.

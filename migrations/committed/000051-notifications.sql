@@ -1,5 +1,5 @@
---! Previous: sha1:7f153f260e018390f1dced293b7d59be5e61ddf2
---! Hash: sha1:df9bb360b06fd184c85cb2575027d95e4209a32a
+--! Previous: sha1:59374732d986fee5fc92a8632e8a5bac06c2054b
+--! Hash: sha1:8dba4d03da394185e45540bcaea6c1d00b78ef2c
 --! Message: notifications
 
 -- Which events tell whom by mail, and the mails.

@@ -1,5 +1,5 @@
---! Previous: sha1:57c0eba7a0c678ef325441e384896af49ba554eb
---! Hash: sha1:978943e04749ced77d18717a2135ecfff4825709
+--! Previous: sha1:f7a7c6d05d71e956a204013f9c920b72892a94f6
+--! Hash: sha1:87614cd3f4cf0748d764c9412ccf2ee7988be6de
 --! Message: tasks
 
 -- Tasks.

@@ -1,5 +1,5 @@
---! Previous: sha1:25cb8e711ec940b702b1e55242cf503fd851f51f
---! Hash: sha1:5c815a169a863faabe38340db12d8b56748681e0
+--! Previous: sha1:f0fc98a658882d510a1592cfe4bcddda1c535290
+--! Hash: sha1:8396a5c19a156c76a077c55de606e0334804d779
 --! Message: offers
 
 -- Offers and the responses to them.

@@ -1,5 +1,5 @@
---! Previous: sha1:65ce5a48e5f05aae751da0b6d8a0b6ee856d7f03
---! Hash: sha1:8c403b4f1e45d6adc3cf9b9be02f65150246c142
+--! Previous: sha1:131cbe3b53091487a29877df21d18b420e347758
+--! Hash: sha1:706da1cb472bd00d4de8e56e27b631e408999782
 --! Message: integrations
 
 -- Applications, and who has connected them.

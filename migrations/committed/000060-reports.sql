@@ -1,5 +1,5 @@
---! Previous: sha1:cba6797b663907127c00902244ce096712a81a0d
---! Hash: sha1:cb3e15e5ddb62d66475f4a1b3f9b8d6fd3ab8e7f
+--! Previous: sha1:414095c9c2b399321d4d17c58133a0d02bdf108f
+--! Hash: sha1:65ccd5743733af138d7de9760ae331c87646d011
 --! Message: reports
 
 -- Subjects of reports and exports, and their columns.

@@ -1,5 +1,5 @@
---! Previous: sha1:e86a0f43e5d98ed33dc3c1d8d906d1e0adafd7cf
---! Hash: sha1:be211259a1c419fd9f8d0bc34459d696871942be
+--! Previous: sha1:3dcf7d145585f67902432ccaf059b3fe8d2d9027
+--! Hash: sha1:f232012dca055b43f49cbfc12195c4e75c361855
 --! Message: text-messages
 
 -- Text messages, their statuses and answers.

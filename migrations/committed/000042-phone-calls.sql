@@ -1,5 +1,5 @@
---! Previous: sha1:84d16356583e452862a894e148ef9dd95e666f3a
---! Hash: sha1:bc026ade80ca2ddb117d1bf2fd2011bb28fb3777
+--! Previous: sha1:3528dff59f33141a9118c24d5a830df42933a96a
+--! Hash: sha1:e68b935b022209dd703d244480803e1be07c05e7
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:bc026ade80ca2ddb117d1bf2fd2011bb28fb3777
---! Hash: sha1:37b0981f95de11758d45cbc8a7806e31b368b938
+--! Previous: sha1:e68b935b022209dd703d244480803e1be07c05e7
+--! Hash: sha1:83eee60fa3bcbf98131d90c5036439f71e2776be
 --! Message: deposits
 
 -- Deposits of leads and buyers.

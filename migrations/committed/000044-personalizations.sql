@@ -1,5 +1,5 @@
---! Previous: sha1:37b0981f95de11758d45cbc8a7806e31b368b938
---! Hash: sha1:422f5c9627f5679afaddc5963c1f7602524779d2
+--! Previous: sha1:83eee60fa3bcbf98131d90c5036439f71e2776be
+--! Hash: sha1:95d34d6647917a1652eeb695a2bab8c52d03d9e6
 --! Message: personalizations
 
 -- Selections of options for a unit, with credits and discounts.

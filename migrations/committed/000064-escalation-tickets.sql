@@ -1,5 +1,5 @@
---! Previous: sha1:c9527ca7a7786c580592cbf2d572387405d785f6
---! Hash: sha1:e86a0f43e5d98ed33dc3c1d8d906d1e0adafd7cf
+--! Previous: sha1:3c59675fad66eac12cf608ce833dfa31c0900b7a
+--! Hash: sha1:3dcf7d145585f67902432ccaf059b3fe8d2d9027
 --! Message: escalation-tickets
 
 -- What a person has to decide.

@@ -1,5 +1,5 @@
---! Previous: sha1:5c815a169a863faabe38340db12d8b56748681e0
---! Hash: sha1:01f67c5c75c5d744bc75c9b842115b2d6684a92c
+--! Previous: sha1:8396a5c19a156c76a077c55de606e0334804d779
+--! Hash: sha1:b54a2b96cd8a62b7ce33dce6f294a5717168b393
 --! Message: contacts
 
 -- Contacts of leads and buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:8c5006cf5db6bce2c4fcfc79ce27873fd935e074
---! Hash: sha1:3b5ac05ca14542df3e20c6c1add6f03bd311f9fe
+--! Previous: sha1:e8d9a445a58ded8f5944b94cfb5e9d5e33b6bf4b
+--! Hash: sha1:bbaec2a6c75a4f190d6cb42c59222fe1c0cc55fc
 --! Message: webhook-deliveries
 
 -- Deliveries of events to webhooks.

@@ -1,5 +1,5 @@
---! Previous: sha1:df9bb360b06fd184c85cb2575027d95e4209a32a
---! Hash: sha1:994e3a76a2633a4dbb4553f73f2ed8d013b40f95
+--! Previous: sha1:8dba4d03da394185e45540bcaea6c1d00b78ef2c
+--! Hash: sha1:e5b0f92b6512cc24e2be05c92e193445c957f86b
 --! Message: cards
 
 -- Customers and cards at the payment processor.

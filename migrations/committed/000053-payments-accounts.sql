@@ -1,5 +1,5 @@
---! Previous: sha1:994e3a76a2633a4dbb4553f73f2ed8d013b40f95
---! Hash: sha1:2140b5dc9e189b85bfba02e361f9f1d87ffd4678
+--! Previous: sha1:e5b0f92b6512cc24e2be05c92e193445c957f86b
+--! Hash: sha1:7752b7c0764965cf3a9505ebae1dfed744fd47b9
 --! Message: payments-accounts
 
 -- Accounts of organizations at the payment processor and their representatives.

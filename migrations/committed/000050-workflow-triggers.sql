@@ -1,5 +1,5 @@
---! Previous: sha1:a22873541a1c285f96061f9719e3efba1574e489
---! Hash: sha1:7f153f260e018390f1dced293b7d59be5e61ddf2
+--! Previous: sha1:f22f3772a21751d3bcf3b504d35d985447d1a232
+--! Hash: sha1:59374732d986fee5fc92a8632e8a5bac06c2054b
 --! Message: workflow-triggers
 
 -- What starts workflows, and how far each stream of events was read.

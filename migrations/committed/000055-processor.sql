@@ -1,5 +1,5 @@
---! Previous: sha1:2e564cb8a6f3f70c2322911cab62ad1adab3ea35
---! Hash: sha1:65ce5a48e5f05aae751da0b6d8a0b6ee856d7f03
+--! Previous: sha1:8f9540ee9f1fa4ee2827408fe0398b28d591082d
+--! Hash: sha1:131cbe3b53091487a29877df21d18b420e347758
 --! Message: processor
 
 -- The embedded sandbox processor, and what the processor has told.

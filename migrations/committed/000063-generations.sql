@@ -1,5 +1,5 @@
---! Previous: sha1:1cb084dde2ad685b7f78fabe8dd45887c7688990
---! Hash: sha1:c9527ca7a7786c580592cbf2d572387405d785f6
+--! Previous: sha1:f44708c4a8c5456a77ed4f39bde858c5bd9aa807
+--! Hash: sha1:3c59675fad66eac12cf608ce833dfa31c0900b7a
 --! Message: generations
 
 -- Drafts that were generated.

@@ -1,5 +1,5 @@
---! Previous: sha1:5274cb9ec7690f61f38eabf3423f48a56b2f13c5
---! Hash: sha1:84d16356583e452862a894e148ef9dd95e666f3a
+--! Previous: sha1:0cfd52e492b015462bef79f321d6191154a2f35d
+--! Hash: sha1:3528dff59f33141a9118c24d5a830df42933a96a
 --! Message: appointments
 
 -- Appointments with leads and buyers.

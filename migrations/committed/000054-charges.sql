@@ -1,5 +1,5 @@
---! Previous: sha1:2140b5dc9e189b85bfba02e361f9f1d87ffd4678
---! Hash: sha1:2e564cb8a6f3f70c2322911cab62ad1adab3ea35
+--! Previous: sha1:7752b7c0764965cf3a9505ebae1dfed744fd47b9
+--! Hash: sha1:8f9540ee9f1fa4ee2827408fe0398b28d591082d
 --! Message: charges
 
 -- Payment intents, charges and refunds.

@@ -1,5 +1,5 @@
---! Previous: sha1:cb3e15e5ddb62d66475f4a1b3f9b8d6fd3ab8e7f
---! Hash: sha1:b47a00d438fd7034806d4fc57bed832a7ed9f8b2
+--! Previous: sha1:65ccd5743733af138d7de9760ae331c87646d011
+--! Hash: sha1:13044cad614b76e0afa75207b6d8e97ddc7105e0
 --! Message: custom-reports
 
 -- Reports and exports that users define.

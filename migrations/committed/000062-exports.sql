@@ -1,5 +1,5 @@
---! Previous: sha1:b47a00d438fd7034806d4fc57bed832a7ed9f8b2
---! Hash: sha1:1cb084dde2ad685b7f78fabe8dd45887c7688990
+--! Previous: sha1:13044cad614b76e0afa75207b6d8e97ddc7105e0
+--! Hash: sha1:f44708c4a8c5456a77ed4f39bde858c5bd9aa807
 --! Message: exports
 
 -- Exports to files.

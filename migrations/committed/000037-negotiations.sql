@@ -1,5 +1,5 @@
---! Previous: sha1:0817fa178785a031994ad1df6335e76c5ce16635
---! Hash: sha1:25cb8e711ec940b702b1e55242cf503fd851f51f
+--! Previous: sha1:f67ff0df8b47fa1895522dde7bbff314d778cf7d
+--! Hash: sha1:f0fc98a658882d510a1592cfe4bcddda1c535290
 --! Message: negotiations
 
 -- Negotiations.

@@ -1,5 +1,5 @@
---! Previous: sha1:01f67c5c75c5d744bc75c9b842115b2d6684a92c
---! Hash: sha1:5274cb9ec7690f61f38eabf3423f48a56b2f13c5
+--! Previous: sha1:b54a2b96cd8a62b7ce33dce6f294a5717168b393
+--! Hash: sha1:0cfd52e492b015462bef79f321d6191154a2f35d
 --! Message: agreements
 
 -- Agreements with leads and buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:3b5ac05ca14542df3e20c6c1add6f03bd311f9fe
---! Hash: sha1:cba6797b663907127c00902244ce096712a81a0d
+--! Previous: sha1:bbaec2a6c75a4f190d6cb42c59222fe1c0cc55fc
+--! Hash: sha1:414095c9c2b399321d4d17c58133a0d02bdf108f
 --! Message: search
 
 -- The words that records are found by.

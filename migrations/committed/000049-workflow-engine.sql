@@ -1,5 +1,5 @@
---! Previous: sha1:978943e04749ced77d18717a2135ecfff4825709
---! Hash: sha1:a22873541a1c285f96061f9719e3efba1574e489
+--! Previous: sha1:87614cd3f4cf0748d764c9412ccf2ee7988be6de
+--! Hash: sha1:f22f3772a21751d3bcf3b504d35d985447d1a232
 --! Message: workflow-engine
 
 -- What executions wait for.

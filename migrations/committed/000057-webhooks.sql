@@ -1,5 +1,5 @@
---! Previous: sha1:8c403b4f1e45d6adc3cf9b9be02f65150246c142
---! Hash: sha1:8c5006cf5db6bce2c4fcfc79ce27873fd935e074
+--! Previous: sha1:706da1cb472bd00d4de8e56e27b631e408999782
+--! Hash: sha1:e8d9a445a58ded8f5944b94cfb5e9d5e33b6bf4b
 --! Message: webhooks
 
 -- Webhooks, their secrets and progress.
