@@ -10,8 +10,8 @@ export interface ServedField {
   type: ServedType;
 }
 interface ServedType {
-  name: string | null;
-  ofType: ServedType | null;
+  name?: string | null;
+  ofType?: ServedType | null;
 }
 
 /** What `uncoveredOperations` asks the schema for. */
@@ -74,6 +74,26 @@ function recordOf(type: ServedType): string {
 /** Made for every record; an operation that is not has a test of its own. */
 const generated = (record: string) =>
   new RegExp(`^((create|upload|update|delete)?${record}|${record}s?(Connection)?)$`, "i");
+
+/**
+ * Operations that are generated for records of other types than those given, whose tables have the policies of one of
+ * these: what holds for the one holds for the other.
+ * @param types of records that a test tries everything on
+ */
+export async function operationsAlike(
+  fields: readonly ServedField[],
+  types: readonly string[],
+  owner: Pool,
+): Promise<Set<string>> {
+  const kinds = await kindsOfTables(owner);
+  const tried = new Set(types.map((type) => kinds.get(type)));
+  const alike = fields.filter(({ name, type }) => {
+    const record = recordOf(type);
+    const kind = kinds.get(record);
+    return !types.includes(record) && kind && tried.has(kind) && generated(record).test(name);
+  });
+  return new Set(alike.map(({ name }) => name));
+}
 
 /**
  * Operations that no test is about. One is, where a test names it; where it is generated for a record and a test names
