@@ -1,5 +1,5 @@
 --! Previous: sha1:131cbe3b53091487a29877df21d18b420e347758
---! Hash: sha1:706da1cb472bd00d4de8e56e27b631e408999782
+--! Hash: sha1:2f0d9adf5b1771cd86a1568cb090b3092660bfb4
 --! Message: integrations
 
 -- Applications, and who has connected them.
@@ -36,7 +36,7 @@ create table app_public.integration_apps (
   credentials_schema jsonb,
   documentation_url app_public.url,
   available boolean not null,
-  connected_by regproc
+  connected_by text
 );
 alter table app_public.integration_apps enable row level security;
 

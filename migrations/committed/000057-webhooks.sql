@@ -1,5 +1,5 @@
---! Previous: sha1:706da1cb472bd00d4de8e56e27b631e408999782
---! Hash: sha1:e8d9a445a58ded8f5944b94cfb5e9d5e33b6bf4b
+--! Previous: sha1:2f0d9adf5b1771cd86a1568cb090b3092660bfb4
+--! Hash: sha1:3042132284580596dd29cfb9c745b06ff404e9f6
 --! Message: webhooks
 
 -- Webhooks, their secrets and progress.

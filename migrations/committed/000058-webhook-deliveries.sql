@@ -1,5 +1,5 @@
---! Previous: sha1:e8d9a445a58ded8f5944b94cfb5e9d5e33b6bf4b
---! Hash: sha1:bbaec2a6c75a4f190d6cb42c59222fe1c0cc55fc
+--! Previous: sha1:3042132284580596dd29cfb9c745b06ff404e9f6
+--! Hash: sha1:f8dfe84efc62a2be605605644452abe4d59a2ca5
 --! Message: webhook-deliveries
 
 -- Deliveries of events to webhooks.

@@ -1,5 +1,5 @@
---! Previous: sha1:bbaec2a6c75a4f190d6cb42c59222fe1c0cc55fc
---! Hash: sha1:414095c9c2b399321d4d17c58133a0d02bdf108f
+--! Previous: sha1:f8dfe84efc62a2be605605644452abe4d59a2ca5
+--! Hash: sha1:911cc3958607ae9a769b1040b85cd8a019589963
 --! Message: search
 
 -- The words that records are found by.

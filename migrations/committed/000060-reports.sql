@@ -1,5 +1,5 @@
---! Previous: sha1:414095c9c2b399321d4d17c58133a0d02bdf108f
---! Hash: sha1:65ccd5743733af138d7de9760ae331c87646d011
+--! Previous: sha1:911cc3958607ae9a769b1040b85cd8a019589963
+--! Hash: sha1:5c4cb024da7109581306db5f8526e1814c0bb7b2
 --! Message: reports
 
 -- Subjects of reports and exports, and their columns.

@@ -1,5 +1,5 @@
---! Previous: sha1:65ccd5743733af138d7de9760ae331c87646d011
---! Hash: sha1:13044cad614b76e0afa75207b6d8e97ddc7105e0
+--! Previous: sha1:5c4cb024da7109581306db5f8526e1814c0bb7b2
+--! Hash: sha1:500e692a4feba1d25a736561026973a69e206f1c
 --! Message: custom-reports
 
 -- Reports and exports that users define.

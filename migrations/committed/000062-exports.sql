@@ -1,5 +1,5 @@
---! Previous: sha1:13044cad614b76e0afa75207b6d8e97ddc7105e0
---! Hash: sha1:f44708c4a8c5456a77ed4f39bde858c5bd9aa807
+--! Previous: sha1:500e692a4feba1d25a736561026973a69e206f1c
+--! Hash: sha1:8b5a61681b745bd8df45a5a34cd42c3530ff97f4
 --! Message: exports
 
 -- Exports to files.

@@ -1,5 +1,5 @@
---! Previous: sha1:f44708c4a8c5456a77ed4f39bde858c5bd9aa807
---! Hash: sha1:3c59675fad66eac12cf608ce833dfa31c0900b7a
+--! Previous: sha1:8b5a61681b745bd8df45a5a34cd42c3530ff97f4
+--! Hash: sha1:c6fc981050b2afa1468c565a420c310ce6e63e69
 --! Message: generations
 
 -- Drafts that were generated.

@@ -1,5 +1,5 @@
---! Previous: sha1:3c59675fad66eac12cf608ce833dfa31c0900b7a
---! Hash: sha1:3dcf7d145585f67902432ccaf059b3fe8d2d9027
+--! Previous: sha1:c6fc981050b2afa1468c565a420c310ce6e63e69
+--! Hash: sha1:09a69770e12a6f29487d1efbbefb86df9d86953b
 --! Message: escalation-tickets
 
 -- What a person has to decide.

@@ -1,5 +1,5 @@
---! Previous: sha1:3dcf7d145585f67902432ccaf059b3fe8d2d9027
---! Hash: sha1:f232012dca055b43f49cbfc12195c4e75c361855
+--! Previous: sha1:09a69770e12a6f29487d1efbbefb86df9d86953b
+--! Hash: sha1:505abc9288a57f64096d25f730c5598be8bd1b04
 --! Message: text-messages
 
 -- Text messages, their statuses and answers.

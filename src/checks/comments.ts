@@ -61,12 +61,14 @@ export const commentRules: Rule[] = [
   {
     name: "comment-check",
     why: "The comment of a check is what the caller reads when it refuses a value.",
-    // Where a caller writes one of its columns; a domain of an enumeration names its values by itself.
+    // Where a caller writes one of its columns. A scalar's own check says what to give (a further one is about the form in which it is
+    // kept); a domain of an enumeration names its values by itself.
     query: `
       select t.object || '.' || k.conname as object, format('Write \`comment on constraint %I on %s is ''…'';\`: what to give instead.', k.conname, t.object) as write
       from pg_constraint k join tables t on t.oid = k.conrelid
       where k.contype in ('c', 'x') and coalesce(obj_description(k.oid, 'pg_constraint'), '') = ''
-        and exists (select from columns c where c.table_oid = t.oid and c.number = any (k.conkey) and c.writable)
+        and exists (select from columns c where c.table_oid = t.oid and c.number = any (k.conkey) and c.writable
+          and (cardinality(k.conkey) > 1 or pg_temp.tag(obj_description(c.type, 'pg_type'), 'scalar') is null))
       union all
       select format('%s.%I.%I', n.nspname, t.typname, k.conname),
         format('Write \`comment on constraint %I on domain %s.%I is ''…'';\`: what to give instead.', k.conname, n.nspname, t.typname)
