@@ -261,7 +261,7 @@ async function permissionsOfLists(): Promise<Map<string, string>> {
 }
 
 /** Another list on the same type that takes the same permission, and stands in the table. */
-function alike(
+function listLike(
   list: string,
   permissions: Map<string, string>,
   rows: Map<string, unknown>,
@@ -304,7 +304,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is seen while the project
         seen.set(role, await everyField(schema, person, finder, type, id));
       for (const [field, ownersValue] of Object.entries(seen.get("owner")!)) {
         const row = [`${name}.${field}`, `${type}*.${field}`, `*.${field}`].find((key) => rows.has(key));
-        const like = row ? undefined : rows.get(alike(`${type}.${field}`, permissions, rows) ?? "");
+        const like = row ? undefined : rows.get(listLike(`${type}.${field}`, permissions, rows) ?? "");
         const [is, should]: [Record<string, string>, Record<string, string>] = [{}, {}];
         for (const [role, record] of seen) {
           // Who sees the record is another table.

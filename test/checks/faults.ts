@@ -194,7 +194,7 @@ export const faults: Fault[] = [
     sql: `create policy seers on app_public.vaults for select to plat_user
       using (app_hidden.project_can(project_id, organization_id, 'lead.read'))`,
     object: "app_public.vaults seers",
-    says: /calls app_hidden\.project_can\(uuid,uuid,text\) for each row/,
+    says: /calls the definer function app_hidden\.project_can\(uuid,uuid,text\) for each row: compare a column/,
   },
   {
     rule: "policy-volatile",
