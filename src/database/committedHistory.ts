@@ -13,7 +13,7 @@ export type HistoryCheck = { faults: string[] } | { unknown: string };
 
 /**
  * Compares the working tree with each commit since the one that last changed migrations/baseline.sql: a committed migration
- * of any of them has to be there, byte for byte.
+ * of any of them has to be there, byte for byte as it was committed first.
  * @param repository the root of the working tree.
  */
 export async function checkHistory(repository: string): Promise<HistoryCheck> {
@@ -29,13 +29,16 @@ export async function checkHistory(repository: string): Promise<HistoryCheck> {
   }
   if (!baseline) return { unknown: `${marker} is not committed yet` };
 
-  const faults = new Map<string, string>();
+  const faults: string[] = [];
+  const compared = new Set<string>();
+  // Its first commit counts: what was edited can be restored.
   const compare = async (commit: string, path: string, blob: string) => {
+    if (compared.has(path)) return;
+    compared.add(path);
     const text = await readFile(join(repository, path)).catch(() => undefined);
     if (text && blobHash(text) === blob) return;
     const short = commit.slice(0, 9);
-    faults.set(
-      path,
+    faults.push(
       `${path} was ${text ? "edited" : "removed"} after it was committed in ${short}, and databases hold it as it was: restore it with \`git checkout ${short} -- ${path}\`, and write the change into migrations/current.sql.`,
     );
   };
@@ -62,7 +65,7 @@ export async function checkHistory(repository: string): Promise<HistoryCheck> {
     const [, blob, path] = /^:\d+ \d+ \w+ (\w+) [AM]\t(.*\.sql)$/.exec(line) ?? [];
     if (blob && path) await compare(commit, path, blob);
   }
-  return { faults: [...faults.values()] };
+  return { faults };
 }
 
 /** As git names the content of a file. */
