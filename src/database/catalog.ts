@@ -1,5 +1,6 @@
 import type { ClientBase } from "pg";
 import { commentQueries } from "./catalogComments.ts";
+import { flattenLogic } from "./catalogExpressions.ts";
 import { privilegeQueries } from "./catalogPrivileges.ts";
 import { routineQueries } from "./catalogRoutines.ts";
 import { readRows } from "./catalogRows.ts";
@@ -7,26 +8,26 @@ import { unknownObjectsQuery } from "./catalogSql.ts";
 import { structureQueries } from "./catalogStructure.ts";
 import { typeQueries } from "./catalogTypes.ts";
 
-/** What a catalog object can be, in the order in which objects of an empty database could be created. */
+/** What a catalog object can be, in the order in which most objects of an empty database can be created. */
 export const catalogKinds = [
   "extension",
   "schema",
   "default privileges",
-  "type",
   "domain",
+  "type",
   "sequence",
   "table",
+  "function",
   "column",
   "constraint",
   "index",
   "row security",
-  "function",
   "view",
+  "row",
   "policy",
   "trigger",
   "grant",
   "comment",
-  "row",
 ] as const;
 
 export interface CatalogObject {
@@ -95,13 +96,16 @@ export async function readCatalog(
     ];
     for (const query of queries) objects.push(...(await client.query<CatalogObject>(query)).rows);
     objects.push(...(await readRows(client, rowsOf)));
-    return objects.map(trim).sort(compare);
+    return objects.map(canonical).sort(compare);
   });
 }
 
-/** Absent, not null: `on` is optional. */
-function trim({ on, ...object }: CatalogObject): CatalogObject {
-  return on ? { ...object, on } : object;
+/** The kinds whose definitions are text, not expressions. */
+const verbatim: ReadonlySet<string> = new Set(["function", "comment", "row", "grant"]);
+
+function canonical({ on, ...object }: CatalogObject): CatalogObject {
+  const definition = verbatim.has(object.kind) ? object.definition : flattenLogic(object.definition);
+  return { ...object, definition, ...(on && { on }) };
 }
 
 const rank = new Map<string, number>(catalogKinds.map((kind, index) => [kind, index]));

@@ -1,0 +1,110 @@
+/**
+ * Prints every difference between two schemas, and ends with code 1 when there is any:
+ *
+ *     npm run schema:compare -- <from> [<to>] [--ignore-space] [--ignore-space-in-literals] [--no-rows]
+ *     npm run schema:compare -- --from-url <postgres://…> --to-url <postgres://…>
+ *
+ * `from` and `to` are revisions of git or folders with migrations, built in databases of their own; `to` is the working
+ * tree where it is not given. With --ignore-space, comments and space outside of literals count for nothing; with
+ * --ignore-space-in-literals neither do they in literals, most of which are SQL to execute. Comments on objects and rows
+ * are compared exactly.
+ */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Client } from "pg";
+import { readCatalog, type CatalogObject } from "../database/catalog.ts";
+import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { compareCatalogs, printDifferences } from "./schemaCompare/report.ts";
+import { buildSchema, findMigrations } from "./schemaCompare/source.ts";
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  allowNegative: true,
+  options: {
+    "ignore-space": { type: "boolean", default: false },
+    "ignore-space-in-literals": { type: "boolean", default: false },
+    rows: { type: "boolean", default: true },
+    "from-url": { type: "string" },
+    "to-url": { type: "string" },
+  },
+});
+
+async function withClients<T>(urls: string[], work: (clients: Client[]) => Promise<T>): Promise<T> {
+  const clients = urls.map((connectionString) => new Client({ connectionString }));
+  try {
+    for (const client of clients) await client.connect();
+    return await work(clients);
+  } finally {
+    for (const client of clients) await client.end();
+  }
+}
+
+/** Each table, and whether it has rows. */
+async function tablesWithRows(client: Client): Promise<Map<string, boolean>> {
+  const { rows } = await client.query<{ name: string; filled: boolean }>(`
+    select format('%I.%I', n.nspname, c.relname) as name, xpath_exists('/table/row', query_to_xml(
+      format('select from %I.%I limit 1', n.nspname, c.relname), true, false, '')) as filled
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('app_public', 'app_hidden', 'app_private') and c.relkind in ('r', 'p') and not c.relispartition`);
+  return new Map(rows.map(({ name, filled }) => [name, filled]));
+}
+
+async function readBoth(urls: string[]): Promise<CatalogObject[][]> {
+  return withClients(urls, async (clients) => {
+    const tables = await Promise.all(clients.map(tablesWithRows));
+    const filled = new Set(tables.flatMap((some) => [...some.keys()].filter((name) => some.get(name))));
+    return Promise.all(
+      clients.map((client, index) =>
+        readCatalog(client, {
+          rowsOf: options.rows ? [...filled].filter((name) => tables[index]!.has(name)) : [],
+        }),
+      ),
+    );
+  });
+}
+
+/** Builds both side by side in a cluster that is gone afterwards. */
+async function buildAndRead(from: string, to: string): Promise<CatalogObject[][]> {
+  await using before = await findMigrations(from);
+  await using after = await findMigrations(to);
+  const folder = await mkdtemp(join(tmpdir(), "plat-compare-"));
+  await chmod(folder, 0o711);
+  const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
+  try {
+    const url = (name: string) =>
+      Object.assign(new URL(postgres.connectionString), { pathname: `/${name}` }).href;
+    await withClients([url("postgres")], async ([client]) => {
+      for (const name of ["before", "after"])
+        await client!.query(`create database ${name} template template0`);
+    });
+    // The roles are the cluster's, so one after the other.
+    await buildSchema(url("before"), before.folder);
+    await buildSchema(url("after"), after.folder);
+    return await readBoth([url("before"), url("after")]);
+  } finally {
+    await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const [from, to = join(import.meta.dirname, "../..")] = positionals;
+const urls = [options["from-url"], options["to-url"]];
+if (urls.some(Boolean) ? !urls.every(Boolean) || from !== undefined : from === undefined) {
+  console.error("Give a revision or a folder to compare with, or both --from-url and --to-url.");
+  process.exit(2);
+}
+const [before, after] = from === undefined ? await readBoth(urls as string[]) : await buildAndRead(from, to);
+const differences = compareCatalogs(before!, after!, {
+  ignoreSpace: options["ignore-space"],
+  ignoreSpaceInLiterals: options["ignore-space-in-literals"],
+});
+if (differences.length === 0) console.log(`No differences among ${before!.length} objects.`);
+else {
+  console.log(printDifferences(differences));
+  console.log(
+    `${differences.length} differences among ${before!.length} objects before and ${after!.length} after.`,
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,56 @@
+type Part = string | Group;
+interface Group {
+  parts: Part[];
+}
+
+/** Strings (with a prefix of escapes), quoted names, parentheses, connectives, and whatever is between. */
+const token =
+  /\bE'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]|\b(?:AND|OR)\b|[^'"()AOE]+|[\s\S]/g;
+
+/**
+ * Takes `((a OR b) OR c)` in an expression that PostgreSQL wrote to `(a OR b OR c)`, and AND likewise. It keeps the
+ * inner parentheses of a chain that it made itself, of a comparison of rows for instance, and loses them when it reads
+ * the expression again: without this, what was made from its own definition would not be equal to it.
+ */
+export function flattenLogic(expression: string): string {
+  const root: Group = { parts: [] };
+  const open = [root];
+  for (const [text] of expression.matchAll(token)) {
+    const group = open.at(-1)!;
+    if (text === "(") {
+      const inner = { parts: [] };
+      group.parts.push(inner);
+      open.push(inner);
+    } else if (text === ")" && open.length > 1) flatten(open.pop()!);
+    else group.parts.push(text);
+  }
+  return print(root);
+}
+
+const isConnective = (part: Part) => part === "AND" || part === "OR";
+const isSpace = (part: Part | undefined) => typeof part === "string" && part.trim() === "";
+
+/** The connective of a group that has no other, whose operands may be anything. */
+function connectiveOf({ parts }: Group): Part | undefined {
+  const connectives = parts.filter(isConnective);
+  return connectives.every((part) => part === connectives[0]) ? connectives[0] : undefined;
+}
+
+/** Puts the operands of operands that are groups of the same connective in their place; those are flat already. */
+function flatten(group: Group): void {
+  const connective = connectiveOf(group);
+  if (!connective) return;
+  group.parts = group.parts.flatMap((part, index, parts) => {
+    const alone = ends(parts[index - 1], parts[index - 2]) && ends(parts[index + 1], parts[index + 2]);
+    return typeof part !== "string" && alone && connectiveOf(part) === connective ? part.parts : [part];
+  });
+}
+
+/** Whether an operand ends where these are the next two parts. */
+function ends(next: Part | undefined, afterNext: Part | undefined): boolean {
+  return next === undefined || (isSpace(next) && (afterNext === undefined || isConnective(afterNext)));
+}
+
+function print({ parts }: Group): string {
+  return parts.map((part) => (typeof part === "string" ? part : `(${print(part)})`)).join("");
+}

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import {
+  catalogKinds,
+  readCatalog,
+  replaceableKinds,
+  type CatalogObject,
+} from "../../src/database/catalog.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+
+let source: TestDatabase;
+let copy: TestDatabase;
+let from: Client;
+let to: Client;
+let catalog: CatalogObject[];
+let rowsOf: string[];
+beforeAll(async () => {
+  [source, copy] = [await createTestDatabase(), await createTestDatabase("empty")];
+  from = new Client({ connectionString: source.ownerUrl });
+  to = new Client({ connectionString: copy.ownerUrl });
+  await from.connect();
+  await to.connect();
+  rowsOf = (await from.query<{ name: string }>(nonEmptyTables)).rows.map(({ name }) => name);
+  catalog = await readCatalog(from, { rowsOf });
+});
+afterAll(async () => {
+  await from.end();
+  await to.end();
+  await copy.drop();
+  await source.drop();
+});
+
+const nonEmptyTables = `
+  select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = 'r' and n.nspname like 'app\\_%' and not c.relispartition
+    and query_to_xml(format('select from %I.%I limit 1', n.nspname, c.relname), true, false, '')::text like '%<row>%'`;
+
+/** Runs statements together; where that fails in halves. Returns what failed by itself. */
+async function attempt(client: Client, statements: string[]): Promise<string[]> {
+  if (statements.length === 0) return [];
+  await client.query("savepoint attempt");
+  try {
+    await client.query(statements.join(";\n"));
+    await client.query("release savepoint attempt");
+    return [];
+  } catch {
+    await client.query("rollback to savepoint attempt; release savepoint attempt");
+    if (statements.length === 1) return statements;
+    const half = statements.length / 2;
+    return [
+      ...(await attempt(client, statements.slice(0, half))),
+      ...(await attempt(client, statements.slice(half))),
+    ];
+  }
+}
+
+/** Runs groups of statements one after the other, then what failed again, until nothing is left or nothing moves. */
+async function run(client: Client, groups: string[][]): Promise<string[]> {
+  let left: string[] = [];
+  for (const group of groups) left.push(...(await attempt(client, group)));
+  for (let before = Infinity; left.length > 0 && left.length < before;) {
+    before = left.length;
+    left = await attempt(client, left);
+  }
+  return left;
+}
+
+/** Domains' constraints before the columns that use the domains, keys before what refers to them. */
+const steps: ((object: CatalogObject) => boolean)[] = catalogKinds.flatMap((kind) => {
+  const only = (object: CatalogObject) => object.kind === kind;
+  const ofDomain = (object: CatalogObject) =>
+    object.kind === "constraint" && object.identity.includes(" on domain ");
+  const foreign = (object: CatalogObject) => object.definition.startsWith("FOREIGN KEY");
+  if (kind === "column") return [ofDomain, only];
+  if (kind === "constraint")
+    return [(o) => only(o) && !ofDomain(o) && !foreign(o), (o) => only(o) && foreign(o)];
+  // Grants are told exactly, so what is made here must not have any by default.
+  return kind === "default privileges" ? [] : [only];
+});
+
+async function create(client: Client, objects: CatalogObject[]): Promise<string[]> {
+  await client.query("set local check_function_bodies = off");
+  return run(
+    client,
+    steps.map((step) => objects.filter(step).map((object) => object.create)),
+  );
+}
+
+/** What is in one database only, or is not the same in both. */
+async function differing(): Promise<string[]> {
+  const lines = (objects: CatalogObject[]) =>
+    objects.map(({ identity, definition }) => `${identity}: ${definition}`);
+  const there = lines(await readCatalog(to, { rowsOf }));
+  const here = lines(catalog);
+  const [inThere, inHere] = [new Set(there), new Set(here)];
+  const differences = [
+    ...here.filter((line) => !inThere.has(line)),
+    ...there.filter((line) => !inHere.has(line)),
+  ];
+  return differences.length > 0 || here.join() === there.join()
+    ? differences
+    : ["The order is not the same."];
+}
+
+const isDefault = ({ kind }: CatalogObject) => kind === "default privileges";
+
+test("no two objects have the same identity", () => {
+  expect(new Set(catalog.map(({ identity }) => identity)).size).toBe(catalog.length);
+  expect(catalog.length).toBeGreaterThan(10_000);
+});
+
+test("what is read in one database can be made in an empty one, and is read there again", async () => {
+  await to.query("begin");
+  expect(await create(to, catalog)).toEqual([]);
+  expect(
+    await attempt(
+      to,
+      catalog.filter(isDefault).map((object) => object.create),
+    ),
+  ).toEqual([]);
+  await to.query("commit");
+  expect(await differing()).toEqual([]);
+});
+
+test("what can be replaced can be dropped and made again", async () => {
+  await to.query("begin");
+  const replaceable = catalog.filter(({ kind }) => replaceableKinds.has(kind));
+  const defaults = catalog.filter(isDefault);
+  const undo = [...defaults, ...replaceable].reverse();
+  const left = await run(
+    to,
+    [...catalogKinds]
+      .reverse()
+      .map((kind) => undo.filter((object) => object.kind === kind).map(({ drop }) => drop)),
+  );
+  // What checks, defaults, generated columns and indexes call stays.
+  const needed = left.filter((statement) => !statement.startsWith("drop function app_"));
+  expect(needed).toEqual([]);
+  expect(left.length).toBeLessThan(60);
+  const bare = await readCatalog(to, { rowsOf });
+  expect(bare.filter(({ kind, drop }) => replaceableKinds.has(kind) && !left.includes(drop))).toEqual([]);
+  expect(await create(to, replaceable)).toEqual([]);
+  expect(
+    await attempt(
+      to,
+      defaults.map((object) => object.create),
+    ),
+  ).toEqual([]);
+  await to.query("commit");
+  expect(await differing()).toEqual([]);
+});
