@@ -2,15 +2,16 @@
  * `npm run migrations:commit -- <name>`: commits migrations/current.sql by graphile-migrate's own command, with databases of
  * a scratch cluster, so that nobody sets environment variables or computes a hash.
  */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { closeConnections } from "../database/chain.ts";
 import { readMigrations } from "../database/committed.ts";
 import { readCurrent } from "../database/current.ts";
+import { removeDataDir } from "../database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { prepare } from "../database/migrate.ts";
+import { removeLeftoverFolders, scratchFolder } from "../database/scratchFolder.ts";
 
 const require = createRequire(import.meta.url);
 const { commit, Logger } = require("graphile-migrate") as typeof import("graphile-migrate");
@@ -33,8 +34,8 @@ function fail(sentence: string): void {
 }
 
 async function inScratchCluster(work: (root: string) => Promise<void>): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), "plat-commit-"));
-  await chmod(dataDir, 0o711);
+  await removeLeftoverFolders();
+  const dataDir = await scratchFolder("commit");
   try {
     const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
     try {
@@ -43,7 +44,7 @@ async function inScratchCluster(work: (root: string) => Promise<void>): Promise<
       await postgres.stop();
     }
   } finally {
-    await rm(dataDir, { recursive: true, force: true });
+    await removeDataDir(dataDir);
   }
 }
 

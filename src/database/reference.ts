@@ -1,15 +1,14 @@
 /** The reference: a database made from the files alone, which others are compared with. */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { runCurrent } from "./current.ts";
+import { removeDataDir } from "./dataDirs.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { applyObjects } from "./objects.ts";
 import { authenticatorUrl, ensureRoles } from "./roles.ts";
+import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 
 /** What the files of a folder make. */
 export interface Reference {
@@ -116,8 +115,8 @@ async function withCurrent(connectionString: string, folder: string, text: strin
 }
 
 async function inOwnCluster(options: ReferenceOptions): Promise<Reference> {
-  const folder = await mkdtemp(join(tmpdir(), "plat-reference-"));
-  await chmod(folder, 0o711);
+  await removeLeftoverFolders();
+  const folder = await scratchFolder("reference");
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
     try {
@@ -133,6 +132,6 @@ async function inOwnCluster(options: ReferenceOptions): Promise<Reference> {
       await postgres.stop();
     }
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeDataDir(folder);
   }
 }
