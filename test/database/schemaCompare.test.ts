@@ -62,7 +62,6 @@ test("counts what belongs to a table that is new itself", () => {
   expect(report([], to)).toEqual([
     "## table: 0 only before, 1 only after, 0 changed",
     "+ table a.t",
-    "    table a.t",
     "    and of it: column (2), comment (1)",
   ]);
 });
