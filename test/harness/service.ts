@@ -3,7 +3,7 @@ import { chmod, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { scratchFolder } from "../../src/cli/scratchFolder.ts";
+import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 
 export interface ServiceOptions {
