@@ -6,6 +6,7 @@ import {
   replaceableKinds,
   type CatalogObject,
 } from "../../src/database/catalog.ts";
+import { filledTables } from "../../src/database/catalogRows.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 let source: TestDatabase;
@@ -20,7 +21,7 @@ beforeAll(async () => {
   to = new Client({ connectionString: copy.ownerUrl });
   await from.connect();
   await to.connect();
-  rowsOf = (await from.query<{ name: string }>(nonEmptyTables)).rows.map(({ name }) => name);
+  rowsOf = await filledTables(from);
   catalog = await readCatalog(from, { rowsOf });
 });
 afterAll(async () => {
@@ -29,11 +30,6 @@ afterAll(async () => {
   await copy.drop();
   await source.drop();
 });
-
-const nonEmptyTables = `
-  select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind = 'r' and n.nspname like 'app\\_%' and not c.relispartition
-    and query_to_xml(format('select from %I.%I limit 1', n.nspname, c.relname), true, false, '')::text like '%<row>%'`;
 
 /** Runs statements together; where that fails in halves. Returns what failed by itself. */
 async function attempt(client: Client, statements: string[]): Promise<string[]> {
