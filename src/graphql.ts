@@ -1,5 +1,5 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
-import { postgraphile } from "postgraphile";
+import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
@@ -34,6 +34,9 @@ import { createSeal, type SealingKey } from "./seal.ts";
 import { webhookTransforms } from "./webhooks/transforms.ts";
 import { workflowChecks } from "./workflows/definition.ts";
 
+/** What serves a schema, as `postgraphile` makes it. */
+export type GraphqlInstance = Pick<PostGraphileInstance, "createServ" | "getSchema" | "release">;
+
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
@@ -60,6 +63,8 @@ export interface GraphqlOptions {
   /** Whose notices are taken, where it gives any. */
   sms?: SmsProvider;
   log: Logger;
+  /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
+  instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
 }
@@ -101,6 +106,7 @@ export async function startGraphql({
   payments = noProcessor,
   sms,
   log,
+  instance = postgraphile,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
   const pool = makePool({
@@ -120,7 +126,7 @@ export async function startGraphql({
       oauth,
       query: (text, values) => pool.query(text, values),
     });
-    const pgl = postgraphile(
+    const pgl = instance(
       createPreset({
         pool,
         signLoginToken: createLoginTokens(jwtKeys).sign,

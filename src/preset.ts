@@ -46,6 +46,10 @@ declare global {
     interface Context {
       claims: Claims;
       ip: string | undefined;
+      /** Implementations of the tag @transform. */
+      argumentTransforms: Record<string, ArgumentTransform>;
+      /** Finds the place of a viewer; without it, nobody's is known. */
+      viewerPlace?: ViewerPlace | undefined;
     }
   }
 }
@@ -68,7 +72,10 @@ export interface PresetOptions {
   viewerPlace?: ViewerPlace;
 }
 
-/** The preset of the API; `pool` serves introspection too. */
+/**
+ * The preset of the API; `pool` serves introspection too. What acts for a request comes to it through its context, so the schema
+ * depends on the database and the code alone.
+ */
 export function createPreset({
   pool,
   signLoginToken,
@@ -86,6 +93,16 @@ export function createPreset({
     (transform: typeof hashPassword): ArgumentTransform =>
     (value, { context, ...details }) =>
       transform(value as string, { ...details, pool, claims: context.claims, ip: context.ip });
+  const argumentTransforms: Record<string, ArgumentTransform> = {
+    hashPassword: withPool(hashPassword),
+    provePassword: withPool(provePassword),
+    ...uploadTransforms(files),
+    ...webhookTransforms,
+    workflowChecks,
+    ...paymentTransforms,
+    ...draftTransforms,
+    ...integrationTransforms,
+  };
 
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
@@ -147,6 +164,8 @@ export function createPreset({
         return {
           claims,
           ip,
+          argumentTransforms,
+          viewerPlace,
           repeats: repeatFacts(request),
           pgSettings: pgSettings(claims, {
             requestId: requestState(request).id,
@@ -164,17 +183,6 @@ export function createPreset({
       pgOmitListSuffix: true,
       // Operations take the place of the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
-      argumentTransforms: {
-        hashPassword: withPool(hashPassword),
-        provePassword: withPool(provePassword),
-        ...uploadTransforms(files),
-        ...webhookTransforms,
-        workflowChecks,
-        ...paymentTransforms,
-        ...draftTransforms,
-        ...integrationTransforms,
-      },
-      ...(viewerPlace && { viewerPlace }),
     },
   };
 }

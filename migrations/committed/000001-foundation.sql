@@ -1,24 +1,20 @@
 --! Previous: -
---! Hash: sha1:9caa5215869eadfdd723a5cd6ccbeaa0b9d6d37f
+--! Hash: sha1:f94614c298500d988e6549b3bc9c479a7dcf62f0
 --! Message: foundation
 
--- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
--- scalar types and the maker of enumerations.
+-- Schemas, who may use them, the codes of errors, the maker of enumerations, and the scalar types.
 
 create extension if not exists pg_trgm;
 create extension if not exists unaccent;
 create extension if not exists pgcrypto;
 create extension if not exists btree_gist;
 create extension if not exists btree_gin;
-
 create schema app_public;  -- what GraphQL shows
 create schema app_hidden;  -- used by it, not shown
 create schema app_private; -- secrets and internals
-
 comment on schema app_public is 'Everything the API shows.';
 comment on schema app_hidden is 'Helpers that policies and functions of the API call; not shown.';
 comment on schema app_private is 'Secrets and internals; out of reach for the roles of the API.';
-
 grant usage on schema app_public, app_hidden to plat_user, plat_anonymous, plat_worker;
 grant usage on schema app_private to plat_authenticator, plat_worker;
 
@@ -26,9 +22,7 @@ grant usage on schema app_private to plat_authenticator, plat_worker;
 alter default privileges revoke execute on functions from public;
 alter default privileges in schema app_hidden grant execute on functions to plat_user, plat_anonymous, plat_worker;
 
---------------------------------------------------------------------------------------------------------
 -- Who is asking: settings of the transaction, sent by the API with every statement.
-
 create function app_hidden.setting(name text) returns text
 language sql stable parallel safe as $$
   -- A pooled connection reads '' instead of null once a setting was used on it.
@@ -39,21 +33,60 @@ create function app_public.current_user_id() returns uuid
 language sql stable parallel safe as $$
   select nullif(current_setting('plat.user_id', true), '')::uuid
 $$;
-comment on function app_public.current_user_id() is $$
-@behavior -*
 
-The user of the token in use, or null.$$;
-grant execute on function app_public.current_user_id() to plat_user, plat_anonymous, plat_worker;
+-- Enumerations: a lookup table that says which values exist and what they mean, and a domain that columns and
+-- arguments use. The domain is over text, so that its comparisons are leakproof and indexes work under row security.
+create function app_private.create_enum(name text, description text, value_list text[]) returns void
+language plpgsql volatile as $$
+declare
+  type_name text := replace(initcap(replace(name, '_', ' ')), ' ', '');
+begin
+  execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
+  execute format('alter table app_public.%I enable row level security', name || '_values');
+  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using '
+    '(true)', name || '_values');
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
+  execute format('comment on table app_public.%I is %L', name || '_values',
+    E'@enum\n@enumName ' || type_name || E'\n\n' || description);
+  execute format('create domain app_public.%I as text', name);
+  execute format('comment on domain app_public.%I is %L', name,
+    E'@enum ' || name || E'_values\n\n' || description);
+  perform app_private.add_enum_values(name, value_list);
+end $$;
 
---------------------------------------------------------------------------------------------------------
+create function app_private.add_enum_values(name text, value_list text[]) returns void
+language plpgsql volatile as $$
+declare
+  all_values text;
+begin
+  execute format('insert into app_public.%I (value, description) select v[1], v[2] from (
+      select array[$1[i][1], $1[i][2]] as v from generate_subscripts($1, 1) i) pairs', name || '_values')
+    using value_list;
+  execute format('select string_agg(quote_literal(value), '', '') from app_public.%I', name || '_values')
+    into all_values;
+  execute format('alter domain app_public.%I drop constraint if exists %I', name, name || '_value');
+  execute format('alter domain app_public.%I add constraint %I check (value in (%s))', name, name || '_value',
+    all_values);
+end $$;
+
+create function app_hidden.is_time_zone(name text) returns boolean
+language plpgsql immutable strict parallel safe as $$
+begin
+  -- Names only ("America/Toronto", "UTC"): offsets such as "+3" are read with the opposite sign by POSIX.
+  if name !~ '^[A-Za-z][A-Za-z0-9_+/-]*$' then return false; end if;
+  perform timezone(name, timestamptz 'epoch');
+  return true;
+exception when invalid_parameter_value then
+  return false;
+end $$;
+
 -- Errors for the caller: one SQLSTATE, the code and its details as JSON in DETAIL.
-
 create table app_private.error_codes (
   code text primary key,
   description text not null
 );
 alter table app_private.error_codes enable row level security;
-comment on table app_private.error_codes is 'The codes that extensions.code of an error may have.';
+
 insert into app_private.error_codes (code, description) values
   ('UNAUTHENTICATED', 'The token is missing, unknown, expired or revoked, or the name and password do not match.'),
   ('FORBIDDEN', 'The viewer may see the record but not do that.'),
@@ -72,109 +105,29 @@ insert into app_private.error_codes (code, description) values
   ('PROVIDER_ERROR', 'An outside party failed: payment processor, mail server or other.'),
   ('INTERNAL', 'A fault of the service; logged with the request id.');
 
-create function app_hidden.fail(code text, message text, details jsonb default '{}') returns void
-language plpgsql volatile as $$
-begin
-  raise exception using
-    errcode = 'PLAT0',
-    message = message,
-    detail = jsonb_build_object('code', code) || details;
-end $$;
-comment on function app_hidden.fail(text, text, jsonb) is
-  'Ends the statement with a coded error for the caller; details become members of extensions.';
-
-create function app_hidden.require_viewer() returns uuid
-language plpgsql stable as $$
-begin
-  if app_public.current_user_id() is null then
-    perform app_hidden.fail('UNAUTHENTICATED', 'Sign in first: send the header "Authorization: Bearer <token>".');
-  end if;
-  return app_public.current_user_id();
-end $$;
-comment on function app_hidden.require_viewer() is 'The user of the token in use; refuses a request without one.';
-
-create function app_hidden.camel(name text) returns text
-language sql immutable strict parallel safe as $$
-  select string_agg(case when n = 1 then part else initcap(part) end, '' order by n)
-  from unnest(string_to_array(name, '_')) with ordinality as parts (part, n)
-$$;
-comment on function app_hidden.camel(text) is 'The name of a column as the API spells it.';
-
---------------------------------------------------------------------------------------------------------
--- Enumerations: a lookup table that says which values exist and what they mean, and a domain that columns and
--- arguments use. The domain is over text, so that its comparisons are leakproof and indexes work under row security.
-
-create function app_private.create_enum(name text, description text, value_list text[]) returns void
-language plpgsql volatile as $$
-declare
-  type_name text := replace(initcap(replace(name, '_', ' ')), ' ', '');
-begin
-  execute format('create table app_public.%I (value text primary key, description text not null)', name || '_values');
-  execute format('alter table app_public.%I enable row level security', name || '_values');
-  execute format('create policy everybody on app_public.%I for select to plat_user, plat_anonymous, plat_worker using (true)', name || '_values');
-  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', name || '_values');
-  execute format('comment on table app_public.%I is %L', name || '_values',
-    E'@enum\n@enumName ' || type_name || E'\n\n' || description);
-  execute format('create domain app_public.%I as text', name);
-  execute format('comment on domain app_public.%I is %L', name,
-    E'@enum ' || name || E'_values\n\n' || description);
-  perform app_private.add_enum_values(name, value_list);
-end $$;
-comment on function app_private.create_enum(text, text, text[]) is
-  'Makes the enumeration app_public.<name>; values are pairs of value and description.';
-
-create function app_private.add_enum_values(name text, value_list text[]) returns void
-language plpgsql volatile as $$
-declare
-  all_values text;
-begin
-  execute format('insert into app_public.%I (value, description) select v[1], v[2] from (
-      select array[$1[i][1], $1[i][2]] as v from generate_subscripts($1, 1) i) pairs', name || '_values')
-    using value_list;
-  execute format('select string_agg(quote_literal(value), '', '') from app_public.%I', name || '_values') into all_values;
-  execute format('alter domain app_public.%I drop constraint if exists %I', name, name || '_value');
-  execute format('alter domain app_public.%I add constraint %I check (value in (%s))', name, name || '_value', all_values);
-end $$;
-comment on function app_private.add_enum_values(text, text[]) is 'Adds values to an enumeration made by create_enum.';
-
---------------------------------------------------------------------------------------------------------
 -- Scalars. The comment of a constraint is what the caller reads when it refuses a value.
-
 create domain app_public.email_address as text
   constraint email_address_format check (
     length(value) <= 254
     and value ~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
   );
-comment on domain app_public.email_address is E'@scalar EmailAddress\n\nAn e-mail address such as ada@example.com; compared without case and kept in lower case.';
-comment on constraint email_address_format on domain app_public.email_address is 'This is no e-mail address; give one such as ada@example.com.';
 
 create domain app_public.phone_number as text
   constraint phone_number_format check (value ~ '^\+?[0-9 ().\-/]{4,30}$');
-comment on domain app_public.phone_number is E'@scalar PhoneNumber\n\nA phone number, kept as E.164 (+14165550123); one without a country code takes the country of its project.';
-comment on constraint phone_number_format on domain app_public.phone_number is 'This is no phone number; give digits with the country code, such as +1 416 555 0123.';
 
 create domain app_public.currency_code as text
   constraint currency_code_format check (value ~ '^[A-Z]{3}$');
-comment on domain app_public.currency_code is E'@scalar CurrencyCode\n\nA currency by ISO 4217, such as USD.';
-comment on constraint currency_code_format on domain app_public.currency_code is 'This is no currency code; give the three letters of ISO 4217, such as USD.';
 
 create domain app_public.country_code as text
   constraint country_code_format check (value ~ '^[A-Z]{2}$');
-comment on domain app_public.country_code is E'@scalar CountryCode\n\nA country by ISO 3166-1, such as CA.';
-comment on constraint country_code_format on domain app_public.country_code is 'This is no country code; give the two letters of ISO 3166-1, such as CA.';
 
 create domain app_public.language_code as text
   constraint language_code_format check (value ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$');
-comment on domain app_public.language_code is E'@scalar LanguageCode\n\nA language by BCP 47, such as en or fr-CA.';
-comment on constraint language_code_format on domain app_public.language_code is 'This is no language code; give one of BCP 47, such as en or fr-CA.';
 
 create domain app_public.url as text
   constraint url_format check (length(value) <= 2048 and value ~ '^https?://[^\s/$.?#][^\s<>"]*$');
-comment on domain app_public.url is E'@scalar URL\n\nAn absolute address that starts with https:// or http://.';
-comment on constraint url_format on domain app_public.url is 'This is no address; give one that starts with https:// and has no spaces.';
 
 create domain app_public.id_or_slug as text;
-comment on domain app_public.id_or_slug is E'@scalar ID\n\nThe id of a record, or its slug.';
 
 create domain app_public.slug as text
   constraint slug_format check (
@@ -182,45 +135,23 @@ create domain app_public.slug as text
     and value ~ '^[a-z0-9]+(-[a-z0-9]+)*$'
     and value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
   );
-comment on domain app_public.slug is 'A readable name in addresses: lower-case letters and digits joined by single hyphens.';
-comment on constraint slug_format on domain app_public.slug is 'A slug has lower-case letters, digits and single hyphens, 100 characters at most, and does not look like an id.';
 
 create domain app_public.short_text as text
   constraint short_text_length check (length(value) between 1 and 300 and value = btrim(value));
-comment on domain app_public.short_text is 'One line of text: 1 to 300 characters without space around.';
-comment on constraint short_text_length on domain app_public.short_text is 'Give 1 to 300 characters.';
 
 create domain app_public.long_text as text
   constraint long_text_length check (length(value) between 1 and 20000 and value = btrim(value));
-comment on domain app_public.long_text is 'A longer text: 1 to 20,000 characters without space around.';
-comment on constraint long_text_length on domain app_public.long_text is 'Give 1 to 20,000 characters.';
 
 create domain app_public.tags as text[]
   constraint tags_size check (
     cardinality(value) <= 50 and array_position(value, null) is null and length(array_to_string(value, '')) <= 2500
   );
-comment on domain app_public.tags is 'Free words, 50 at most.';
-comment on constraint tags_size on domain app_public.tags is 'Give at most 50 tags, 2,500 characters together.';
 
 create domain app_public.money as numeric
   constraint money_range check (value between 0 and 999999999999);
-comment on domain app_public.money is 'An amount of money, zero or more, in the currency of its record.';
-comment on constraint money_range on domain app_public.money is 'Give an amount between 0 and 999,999,999,999.';
 
-create function app_hidden.is_time_zone(name text) returns boolean
-language plpgsql immutable strict parallel safe as $$
-begin
-  -- Names only ("America/Toronto", "UTC"): offsets such as "+3" are read with the opposite sign by POSIX.
-  if name !~ '^[A-Za-z][A-Za-z0-9_+/-]*$' then return false; end if;
-  perform timezone(name, timestamptz 'epoch');
-  return true;
-exception when invalid_parameter_value then
-  return false;
-end $$;
 create domain app_public.time_zone as text
   constraint time_zone_known check (app_hidden.is_time_zone(value));
-comment on domain app_public.time_zone is 'A time zone of the IANA database, such as America/Toronto.';
-comment on constraint time_zone_known on domain app_public.time_zone is 'This time zone is unknown; give a name of the IANA database, such as America/Toronto.';
 
 create type app_public.address as (
   thoroughfare app_public.short_text,
@@ -232,12 +163,3 @@ create type app_public.address as (
   latitude double precision,
   longitude double precision
 );
-comment on type app_public.address is 'A postal address.';
-comment on column app_public.address.thoroughfare is 'Street and number.';
-comment on column app_public.address.premise is 'Apartment or suite.';
-comment on column app_public.address.locality is 'City.';
-comment on column app_public.address.administrative_area is 'State or province.';
-comment on column app_public.address.postal_code is 'Postal code.';
-comment on column app_public.address.country is E'@notNull\n\nCountry; the one of the project or organization where left out.';
-comment on column app_public.address.latitude is E'@behavior -insert -update\n\nDegrees north.';
-comment on column app_public.address.longitude is E'@behavior -insert -update\n\nDegrees east.';

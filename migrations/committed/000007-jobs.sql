@@ -1,23 +1,61 @@
---! Previous: sha1:3c3541bc472b53f5acceae85ab52050b9a71b613
---! Hash: sha1:f435961320eb5826c5a050d1c4c4d18142300774
+--! Previous: sha1:7ddd7ba464bae8de428f0bc7f285aeca4bfdd868
+--! Hash: sha1:9c968bbc822b6c7ad68bd07dd87c855864b4faae
 --! Message: jobs
 
--- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.
--- plpgsql, because the tables of the job runner are made by the runner itself.
+-- What background work keeps: deadlines, scheduled events, retention, workers, sealed columns; and which objects the
+-- database has.
 
-create function app_private.add_job(task text, payload jsonb default '{}', run_at timestamptz default null, job_key text default null)
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
-end $$;
-comment on function app_private.add_job(text, jsonb, timestamptz, text) is
-  'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits.';
+create table app_private.schema_objects (
+  hash text primary key,
+  applied_at timestamptz not null default clock_timestamp()
+);
+alter table app_private.schema_objects enable row level security;
 
-create function app_private.tg__add_job() returns trigger
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform app_private.add_job(tg_argv[0], jsonb_build_object('id', new.id));
-  return null;
-end $$;
-comment on function app_private.tg__add_job() is 'Row trigger that enqueues the task named by its argument with {id}.';
+create table app_hidden.deadlines (
+  kind text not null,
+  record_id uuid not null,
+  due_at timestamptz not null,
+  failures int not null default 0,
+  primary key (kind, record_id)
+);
+create index deadlines_due on app_hidden.deadlines (due_at);
+alter table app_hidden.deadlines enable row level security;
+
+create table app_private.deadline_kinds (
+  kind text primary key,
+  settle text not null
+);
+alter table app_private.deadline_kinds enable row level security;
+
+create table app_private.workers (
+  id text primary key,
+  started_at timestamptz not null default now()
+);
+alter table app_private.workers enable row level security;
+
+create table app_private.retention (
+  relation text primary key,
+  over text not null
+);
+alter table app_private.retention enable row level security;
+
+create table app_private.clock_steps (
+  subject text not null,
+  name text not null,
+  at text not null,
+  near text not null,
+  pending text not null,
+  changes jsonb,
+  told_at timestamptz not null default now(),
+  told_id uuid not null default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  primary key (subject, name)
+);
+alter table app_private.clock_steps enable row level security;
+
+create table app_private.sealed_columns (
+  relation text,
+  name text,
+  key text not null,
+  primary key (relation, name)
+);
+alter table app_private.sealed_columns enable row level security;

@@ -17,13 +17,16 @@ interface DeclaredTable {
   name: string;
   /** What rows are told apart and compared by, sorted; without what the database fills in by itself. */
   columns: string[];
+  /** Those of the columns that the service writes: declared, but not compared. */
+  runtime: string[];
   /** Of the primary key, else of the first unique index, of these columns; none when the whole row is the key. */
   key: string[] | null;
 }
 
 /**
  * What a default or identity makes anew at each insert (the time, a sequence's number, a random id) cannot be the same
- * in two databases, and generated columns follow from others.
+ * in two databases, and generated columns follow from others. A column whose comment has the tag @runtime begins with what
+ * the row declares and is the service's afterwards, so it is not compared.
  */
 const tablesQuery = `
   with usable as (
@@ -34,6 +37,8 @@ const tablesQuery = `
         '\\m(now|clock_timestamp|statement_timestamp|transaction_timestamp|nextval|random|uuidv[47]|gen_random_\\w+)\\(|CURRENT_')
   select format('%I.%I', n.nspname, c.relname) as name,
     (select coalesce(json_agg(u.attname order by u.attname), '[]') from usable u where u.attrelid = c.oid) as columns,
+    (select coalesce(json_agg(u.attname), '[]') from usable u
+      where u.attrelid = c.oid and col_description(u.attrelid, u.attnum) ~ '@runtime\\M') as runtime,
     (select k.names from pg_index x join pg_class i on i.oid = x.indexrelid
       cross join lateral (
         select json_agg(u.attname order by u.attname) as names, count(u.attnum) as found
@@ -66,25 +71,26 @@ export async function readRows(client: ClientBase, names: readonly string[]): Pr
   return rows.map((row) => describe(byName.get(row.name)!, row));
 }
 
-function rowsOf({ name, columns, key }: DeclaredTable): string {
+function rowsOf({ name, columns, runtime, key }: DeclaredTable): string {
+  const compared = columns.filter((column) => !runtime.includes(column));
   const id = (column: string) => `t.${escapeIdentifier(column)}`;
   const object = (names: string[]) =>
     `jsonb_build_object(${names.map((column) => `${escapeLiteral(column)}, ${id(column)}`).join(", ")})`;
   const values = columns.map((column) => `${id(column)}::text`).join(", ");
-  return `select ${escapeLiteral(name)} as name, ${object(key ?? columns)} as key, ${object(columns)}::text as definition,
+  return `select ${escapeLiteral(name)} as name, ${object(key ?? compared)} as key, ${object(compared)}::text as definition,
     array[${values}]::text[] as values from ${name} t`;
 }
 
-function describe({ name, columns, key }: DeclaredTable, row: Row): CatalogObject {
+function describe({ name, columns, runtime, key }: DeclaredTable, row: Row): CatalogObject {
   const literal = (value: string | null) => (value === null ? "null" : escapeLiteral(value).trimStart());
   const value = (column: string) => literal(row.values[columns.indexOf(column)]!);
   const rest = columns.filter((column) => !key?.includes(column));
-  const assignments = rest.map(
-    (column) => `${escapeIdentifier(column)} = excluded.${escapeIdentifier(column)}`,
-  );
+  const assignments = rest
+    .filter((column) => !runtime.includes(column))
+    .map((column) => `${escapeIdentifier(column)} = excluded.${escapeIdentifier(column)}`);
   const conflict = key
     ? ` on conflict (${key.map(escapeIdentifier).join(", ")}) do ${
-        rest.length > 0 ? `update set ${assignments.join(", ")}` : "nothing"
+        assignments.length > 0 ? `update set ${assignments.join(", ")}` : "nothing"
       }`
     : "";
   const same = (key ?? columns).map(

@@ -55,6 +55,11 @@ const fastSettings = {
   full_page_writes: "off",
   synchronous_commit: "off",
   autovacuum_naptime: "1h",
+  // The folder may lie in memory, where the log takes some.
+  wal_level: "minimal",
+  max_wal_senders: 0,
+  min_wal_size: "32MB",
+  max_wal_size: "256MB",
 };
 
 /**

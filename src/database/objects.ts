@@ -14,6 +14,8 @@ import { validateFunctions } from "./validateFunctions.ts";
 
 /** A file of replaceable objects, taken apart. */
 export interface ObjectFile extends SqlFile {
+  /** The folder below `objects`, such as `02-accounts`: areas are applied one after the other. */
+  area: string;
   /** Functions, procedures, aggregates, views and types: what other statements build upon. */
   definitions: SqlStatement[];
   /** All that remains, in its order. */
@@ -60,6 +62,7 @@ export async function readObjects(folder = migrationsFolder): Promise<ObjectFile
       return {
         path,
         text,
+        area: name.includes(sep) ? name.slice(0, name.indexOf(sep)) : "",
         definitions: statements.filter(isDefinition),
         rest: statements.filter((statement) => !isDefinition(statement)),
       };
@@ -83,8 +86,8 @@ export async function schemaHash(folder = migrationsFolder): Promise<string> {
 
 /**
  * Runs all files of replaceable objects on a database that has the migrations and none of the objects, inside the
- * transaction that is open. First all definitions, then what remains, file by file; within each the order is found, so a
- * file may use what a later one makes.
+ * transaction that is open. First all definitions, then what remains, area by area (the folders have numbers, the last one
+ * sees all others complete). Among definitions, and within an area, the order is found: a file may use what a later one makes.
  * @param client the owner's connection, in a transaction.
  * @throws SchemaError with file, line and column.
  */
@@ -98,15 +101,23 @@ export async function applyObjects(
     file.definitions.map((statement) => ({ sql: statement.text, file, statements: [statement] })),
   );
   const late = await runInFoundOrder<ObjectStep>(client, definitions, mayWait);
-  const rest = files
-    .filter((file) => file.rest.length > 0)
-    .map((file) => [{ sql: file.rest.map(({ text }) => text).join("\n"), file, statements: file.rest }]);
-  // A definition may need what a generator makes.
-  const left = await runInFoundOrder<ObjectStep>(
-    client,
-    [...late.map(({ step }) => [step]), ...rest],
-    mayWait,
-  );
+  let left = late;
+  for (const area of Map.groupBy(files, ({ area }) => area).values()) {
+    const rest = area
+      .filter((file) => file.rest.length > 0)
+      .map((file) => ({ sql: file.rest.map(({ text }) => text).join("\n"), file, statements: file.rest }));
+    // A definition may need what a generator of an earlier area makes.
+    const steps = [...left.map(({ step }) => step), ...rest];
+    left = await runInFoundOrder<ObjectStep>(
+      client,
+      steps.map((step) => [step]),
+      mayWait,
+    );
+    if (
+      left.some(({ step }) => !step.statements.some((statement) => step.file.definitions.includes(statement)))
+    )
+      break;
+  }
   // What others only miss is made by the one that is wrong itself.
   const culprit = left.find(({ error }) => !missing.has(error.code!)) ?? left[0];
   if (culprit) throw await located(client, culprit);

@@ -33,17 +33,17 @@ export class SchemaError extends Error {
   }
 }
 
-/**
- * The error of a statement, with its place in the file.
- * @param sent where the text that PostgreSQL was sent begins in the file; the statement where left out.
- */
-export function schemaError(
-  file: SqlFile,
-  statement: SqlStatement,
-  error: DatabaseError,
-  sent = statement.offset,
-): SchemaError {
-  const position = Number(error.position);
-  const offset = position > 0 ? sent + offsetOfPosition(file.text.slice(sent), position) : statement.offset;
-  return new SchemaError(file.path, placeAt(file.text, offset), error);
+/** The error of a statement that was sent on its own, with its place in the file. */
+export function schemaError(file: SqlFile, statement: SqlStatement, error: DatabaseError): SchemaError {
+  const within = Number(error.position)
+    ? offsetOfPosition(statement.text, Number(error.position))
+    : offsetOfName(statement.text, error.message);
+  return new SchemaError(file.path, placeAt(file.text, statement.offset + within), error);
+}
+
+/** Some statements, such as those that make policies, get no position: it is where the name stands that is spoken of. */
+function offsetOfName(text: string, message: string): number {
+  const name = /"([\w.]+)"/.exec(message)?.[1];
+  const found = name ? new RegExp(`(?<!\\w)${name.replaceAll(".", "\\.")}(?!\\w)`).exec(text) : null;
+  return found?.index ?? 0;
 }

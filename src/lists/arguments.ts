@@ -113,9 +113,9 @@ export function listArguments(
       applyPlan(_: unknown, $field: any, arg: any) {
         applyOrder(
           select($field),
-          lambda([arg.getRaw(), contextStep()] as any, ([sort, { ip }]: any) => {
+          lambda([arg.getRaw(), contextStep()] as any, ([sort, { ip, viewerPlace }]: any) => {
             const order = chosenOrder(table, null, sort ?? [...sorts(table).keys()][0]);
-            return placed(order, () => build.options.viewerPlace?.(ip)) as any;
+            return placed(order, () => viewerPlace?.(ip)) as any;
           }),
           codec,
         );

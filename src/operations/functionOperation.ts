@@ -48,7 +48,6 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
           };
         }),
     ]);
-  const transforms = build.options.argumentTransforms ?? {};
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
   /** Slugs become ids in SQL; scalars are checked one by one, so that a refusal names the argument. */
@@ -81,7 +80,6 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
           members: getMembers(),
           own,
           fieldName,
-          transforms,
           repeat,
         }),
       );

@@ -80,7 +80,6 @@ export function columnMembers(
 /** What values pass through on their way. */
 interface Passage {
   fieldName: string;
-  transforms: Record<string, ArgumentTransform>;
   repeat?: unknown;
 }
 
@@ -109,9 +108,9 @@ async function passThrough(
   member: string,
   input: Record<string, unknown>,
   context: Grafast.Context,
-  { fieldName, transforms, repeat }: Passage,
+  { fieldName, repeat }: Passage,
 ): Promise<unknown> {
-  const implementation = transforms[transform];
+  const implementation = context.argumentTransforms[transform];
   if (!implementation) throw new Error(`No implementation of @transform ${transform}`);
   return implementation(value, { member, operation: fieldName, input, context, repeat });
 }

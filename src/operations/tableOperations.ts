@@ -37,7 +37,6 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
     (a) => a.codec.extensions?.tags?.scalar === "Upload",
   );
   const creates = isFile ? "upload" : "create";
-  const transforms = build.options.argumentTransforms ?? {};
   const subject = aNoun(typeName);
   const clause = clauseOf(resource.codec.description);
   for (const how of ["insert", "update"] as const) {
@@ -66,7 +65,6 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
             step: lambda([$input, contextStepOf()], ([input, context]) =>
               toColumns(getMembers(), input as Record<string, unknown>, context as Grafast.Context, {
                 fieldName,
-                transforms,
               }),
             ),
             pgCodec: TYPES.jsonb,

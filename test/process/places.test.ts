@@ -4,7 +4,7 @@ import { chown, cp, mkdir, readdir, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { canReach } from "../../src/database/systemUser.ts";
 import { isRunning, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
-import { removeDataDir } from "../harness/globalTeardown.ts";
+import { removeDataDir } from "../../src/database/dataDirs.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 const isRoot = process.getuid?.() === 0;

@@ -42,7 +42,7 @@ export async function unpack(archive: Buffer, folder: string): Promise<void> {
       .toString()
       .replace(/\0.*$/s, "");
   const modes: [string, number][] = [];
-  for (let at = 0; tar[at] !== 0; ) {
+  for (let at = 0; tar[at] !== 0;) {
     const path = join(folder, text(at, 100));
     const mode = parseInt(text(at + 100, 8), 8);
     const size = parseInt(text(at + 124, 12), 8);

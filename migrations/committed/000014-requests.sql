@@ -1,0 +1,27 @@
+--! Previous: sha1:5a0ed5c3e33e0d8d626fc1e40f275ef496df4634
+--! Hash: sha1:ee4e7b14a4504781e1b1558f39a71bc64d65ba5f
+--! Message: requests
+
+-- Idempotency keys and rate limits.
+
+create table app_private.rate_limits (
+  bucket text not null,
+  key_hash bytea not null,
+  hits timestamptz[] not null,
+  expires_at timestamptz not null,
+  primary key (bucket, key_hash)
+);
+create index rate_limits_expires_at on app_private.rate_limits (expires_at);
+alter table app_private.rate_limits enable row level security;
+
+create table app_private.idempotency_keys (
+  id uuid primary key default uuidv7(),
+  viewer text not null,
+  key_sha256 bytea not null,
+  body_hmac bytea not null,
+  answers jsonb not null default '{}',
+  inserted_at timestamptz not null default now(),
+  constraint idempotency_keys_once unique (viewer, key_sha256)
+);
+create index idempotency_keys_inserted_at on app_private.idempotency_keys (inserted_at);
+alter table app_private.idempotency_keys enable row level security;

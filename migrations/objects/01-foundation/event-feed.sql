@@ -1,0 +1,72 @@
+-- Reading the stream: the change feed of the viewer's organizations, and the history of each record.
+
+create function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
+language plpgsql stable as $$
+declare
+  record_type app_hidden.record_types;
+  result boolean;
+begin
+  select * into record_type from app_hidden.record_types r where r.subject = subject_type;
+  if record_type.table_name is null then
+    return false;
+  end if;
+  -- As the viewer: the policy of the record's own table decides.
+  execute format('select exists (select from app_public.%I r where r.id = $1%s)', record_type.table_name,
+    case when record_type.event_permission is not null
+      then format(' and app_hidden.project_can(r.project_id, r.organization_id, %L)', record_type.event_permission)
+        else '' end)
+    into result using subject_id;
+  return result;
+end $$;
+
+create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return query execute format(
+    'select t.* from %s t where t.deleted_at is not null and t.organization_id = any (array(select '
+    'app_hidden.viewer_organizations(''org.admin'')))',
+    pg_typeof(_type)::text::regclass);
+end $$;
+comment on function app_hidden.deleted_records(anyelement) is
+  'Deleted rows of the organizations that the viewer administers.';
+
+create function app_hidden.to_sequence(value text) returns bigint
+language plpgsql stable as $$
+begin
+  if value !~ '^[0-9]{1,18}$' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A sequence is a whole number as text.', '{"field": "afterSequence"}');
+  end if;
+  return value::bigint;
+end $$;
+comment on function app_hidden.to_sequence(text) is 'A sequence number as the API spells it.';
+
+-- record.events for every record; tables of later chapters get theirs by make_record.
+create function app_private.make_event_history(table_name text) returns void
+language plpgsql volatile as $$
+begin
+  if to_regclass(format('app_public.%I', table_name)) is null then
+    return;
+  end if;
+  -- What a webhook calls events is what it wants to be told.
+  if table_name in ('users', 'webhooks') then
+    return;
+  end if;
+  execute format(
+    'create function app_public.%I(r app_public.%I) returns setof app_public.events language sql stable rows 20 as
+     $f$ select e.* from app_public.events e where %s $f$',
+    table_name || '_events', table_name, case table_name
+      when 'projects' then 'e.project_id = r.id and e.organization_id = r.organization_id order by e.sequence desc, '
+        'e.id desc'
+      when 'organizations' then 'e.organization_id = r.id order by e.sequence desc, e.id desc'
+      else 'e.subject_id = r.id order by e.id desc' end);
+  execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_events');
+  execute format('comment on function app_public.%I is %L', table_name || '_events',
+    case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name
+      when 'projects' then 'project_id'
+      else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
+      else 'What happened to it, latest first.' end);
+end $$;
+select app_private.make_event_history(r.table_name) from app_hidden.record_types r;
+
+comment on function app_hidden.sees_subject(text, uuid) is
+  'Whether the viewer may see the record that an event is about.';

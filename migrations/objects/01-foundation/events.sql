@@ -1,0 +1,376 @@
+-- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes
+-- the events of all its rows at once; at commit each stream (an organization, or a user outside of one) numbers its
+-- new events without gaps, so that the sequence follows the order of commits.
+--
+-- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of
+-- triggers or hold for all rows of a statement in one query.
+--
+-- PERF: the columns of a row become JSON as those of a subquery, in the order in which jsonb keeps them: their names
+-- are known then and not looked at for each row, and there is no merging. A third less than jsonb_build_object takes
+-- for 40 columns.
+
+-- One policy, so that the record of an event is only asked for where the cheap answer is no.
+create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('audit.read')))
+    -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
+    or (((organization_id is null and stream_id = (select app_public.current_user_id())
+      and (select app_hidden.has_whole_account()))
+        or organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
+      -- Which mails a colleague gets is not for colleagues to read.
+      and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
+grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
+
+comment on column app_public.events.stream_id is
+  E'@behavior -*\n\nThe stream that numbers the event: its organization, or its user.';
+comment on column app_public.events.sequence is E'@behavior -*\n\nPlace in the stream.';
+comment on column app_public.events.name is 'What happened, such as lead.created.';
+comment on column app_public.events.dispatched_at is 'When the event was handed to webhooks and workflows.';
+comment on column app_public.events.actor_type is 'Who caused it.';
+comment on column app_public.events.channel is 'The way the change came in.';
+comment on column app_public.events.request_id is 'The X-Request-Id of the request.';
+comment on column app_public.events.changes is 'The changed fields: {field: [before, after]}; null for a new record.';
+comment on column app_public.events.data is 'The record after the change.';
+comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
+comment on column app_public.events.organization_id is
+  E'@filter organizationId\n\nThe organization whose sequence the event is in.';
+comment on column app_public.events.project_id is E'@filter projectId\n\nThe project of the record.';
+comment on column app_public.events.subject_type is E'@filter\n\nThe kind of record that changed, such as lead.';
+comment on column app_public.events.subject_id is E'@filter subjectId\n\nThe record that changed.';
+comment on column app_public.events.occurred_at is E'@filter\n\nWhen the transaction of the change began.';
+comment on column app_public.events.actor_id is E'@behavior -*\n\nThe user who caused it.';
+comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event that led to this one.';
+comment on column app_public.events.workflow_depth is
+  E'@behavior -*\n\nHow many executions of workflows led to the event, each through what the one before did.';
+
+-- The policy of events shows more than the feed does, such as those of records of a project that one is affiliated
+-- with, and the count of the feed counted them.
+comment on table app_public.events is $$
+@portfolio org.member
+@publicRows
+@defaultOrder organization_id asc, sequence asc
+@foreignKey (organization_id) references organizations (id)|@fieldName organization|@backwardBehavior -*
+@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*
+@foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
+@foreignKey (caused_by_id) references events (id)|@fieldName causedBy|@backwardBehavior -*
+
+Something that happened to a record; never changed, never deleted.$$;
+comment on policy auditors_and_seers_of_subject on app_public.events is
+  '@perRow Events are found by their index first; what of them is seen depends on the record that each is about.';
+
+comment on table app_private.event_counters is 'The last sequence number of each stream.';
+
+comment on table app_private.event_batches is
+  'The streams that the running transactions wrote to; empty when nothing runs.';
+
+comment on table app_private.event_names is
+  'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value) and what '
+  'that is called.';
+
+create function app_private.tg_events__immutable() returns trigger
+language plpgsql volatile as $$
+begin
+  raise exception 'events are never changed or deleted' using errcode = 'restrict_violation';
+end $$;
+
+create trigger _100_no_delete before delete on app_public.events
+  for each row execute function app_private.tg_events__immutable();
+create trigger _100_no_truncate before truncate on app_public.events
+  for each statement execute function app_private.tg_events__immutable();
+
+create function app_private.tg_event_batches__number() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- The first of the transaction's batches numbers them all.
+  delete from app_private.event_batches b where b.transaction_id = pg_current_xact_id()::text::bigint;
+  perform app_private.number_events();
+  return null;
+end $$;
+create constraint trigger _500_number after insert on app_private.event_batches
+  deferrable initially deferred for each row execute function app_private.tg_event_batches__number();
+
+create function app_private.json_value(relation oid, alias text, column_name name) returns text
+language sql stable as $$
+  -- As the API gives it: decimals and long numbers as text, times in UTC with Z.
+  select case
+    when a.atttypid in ('numeric'::regtype, 'bigint'::regtype) or t.typbasetype = 'numeric'::regtype
+      then format('%s.%I::text', alias, column_name)
+    when a.atttypid = 'timestamptz'::regtype
+      then format('to_char(%s.%I at time zone ''UTC'', ''YYYY-MM-DD"T"HH24:MI:SS.US"Z"'')', alias, column_name)
+    else format('%s.%I', alias, column_name) end
+  from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = relation and a.attname = column_name
+$$;
+
+-- Events. PERF: keys in the order in which jsonb keeps them, in one call as long as 50 columns do, need no sorting and
+-- merging: half the time. Changes are joined from those columns that changed, without a query per row.
+create function app_private.column_json(relation oid, alias text, columns name[]) returns text
+language sql stable as $$
+  select '(select to_jsonb(d) from (select '
+    || string_agg(format('%s as %I', app_private.json_value(relation, alias, k.name), k.key), ', '
+      order by length(k.key), k.key) || ') d)'
+  from (select u.name, app_hidden.camel(u.name) as key from unnest(columns) u (name)) k
+$$;
+
+create function app_private.event_statement(relation regclass, subject text, operation text) returns text
+language plpgsql stable as $$
+declare
+  table_name text := (select relname from pg_class where oid = relation);
+  column_names name[];
+  columns_changed text;
+  name_of_change text;
+  stream text;
+  plain text;
+  told text := coalesce((select format('(select * from new_rows where %s)', r.event_condition)
+    from app_hidden.record_types r
+    where r.table_name = (select relname from pg_class where oid = relation) and r.event_condition is not null),
+      'new_rows');
+begin
+  -- Columns that only serve the machine stay out; so do those whose comment says @secret.
+  select array_agg(a.attname order by a.attnum) into column_names from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
+      and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
+  stream := 'coalesce(' || concat_ws(', ',
+    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
+      then 'n.organization_id' end,
+    case when 'user_id' = any (column_names) then 'n.user_id' end,
+    'n.id') || ')';
+  if operation = 'update' then
+    select string_agg(format('case when o.%1$I is distinct from n.%1$I then jsonb_build_object(%2$L, '
+      'jsonb_build_array(%3$s, %4$s)) else ''{}'' end',
+        a.name, app_hidden.camel(a.name), app_private.json_value(relation, 'o', a.name),
+          app_private.json_value(relation, 'n', a.name)), ' || ')
+      into columns_changed from unnest(column_names) a (name);
+    select 'case when false then null '
+      || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
+        case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), ''
+          order by e.value nulls last), '')
+      || case when 'deleted_at' = any (column_names)
+        then 'when o.deleted_at is null and n.deleted_at is not null then ''deleted'' ' else '' end
+      || case when 'status' = any (column_names) then 'when o.status is distinct from n.status then ''status_changed'' '
+        else '' end
+      || 'else ''updated'' end'
+      into name_of_change from app_private.event_names e where e.subject = event_statement.subject
+        and e.column_name = any (column_names);
+  end if;
+  -- The rows in the order in which they were written, those that changed in the order of ids.
+  plain := format('insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+      select %s, %s, %s, %L || ''.'' || %s, %L, n.id, _actor_type, _channel, _request_id, _caused_by, %s, %s',
+    stream,
+    case when table_name = 'organizations' then 'n.id' when 'organization_id' = any (column_names)
+      then 'n.organization_id' else 'null::uuid' end,
+    case when 'project_id' = any (column_names) then 'n.project_id' when table_name = 'projects' then 'n.id'
+      else 'null::uuid' end,
+    subject,
+    case operation when 'insert' then '''created''' when 'delete' then '''deleted''' else name_of_change end,
+    subject,
+    case when operation = 'update' then columns_changed else 'null::jsonb' end,
+    app_private.column_json(relation, 'n', column_names));
+  return case operation
+    when 'insert' then format('
+  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
+  -- which is half the work; the stream waits for the end of the transaction either way.
+  if app_hidden.setting(''numbers_at_once'') = ''on'' then
+    _streams := array(select distinct %1$s from %3$s n limit 2);
+    if cardinality(_streams) = 1 then
+      perform app_private.number_events();
+      _amount := (select count(*) from %3$s n);
+      insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
+          last_sequence into _last;
+      %2$s, _last - _amount + row_number() over () from %3$s n;
+      insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
+      return null;
+    end if;
+  end if;
+  with written as (%2$s, null from %3$s n returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
+    stream, plain, told)
+    when 'delete' then format('with written as (%s, null from %s n order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
+    plain, replace(told, 'new_rows', 'old_rows'))
+    else format('with written as (%s, null from %s n join old_rows o on o.id = n.id where row(%s) is distinct
+      from row(%s) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
+    plain, told,
+      (select string_agg(format('o.%I', c), ', ') from unnest(column_names) c),
+      (select string_agg(format('n.%I', c), ', ') from unnest(column_names) c))
+    end;
+end $$;
+comment on function app_private.event_statement(regclass, text, text) is
+  'The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now.';
+
+create function app_private.record_events(relation regclass, subject text) returns void
+language plpgsql volatile as $$
+declare
+  table_name text := (select relname from pg_class where oid = relation);
+  operation text;
+begin
+  -- PERF: a trigger function of the table's own keeps the plan of its statement; one for all tables would have to build
+  -- and plan the statement each time, ten times as slow for a single row.
+  foreach operation in array array['insert', 'update', 'delete'] loop
+    execute format('create or replace function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L',
+      'tg_' || table_name || '__event_' || operation,
+      format('
+declare
+  _actor_type text := coalesce(app_hidden.setting(''actor_type''),
+    case when app_public.current_user_id() is null then ''SYSTEM'' when app_hidden.setting(''token_id'') is not null
+      then ''ACCESS_TOKEN'' else ''USER'' end);
+  _channel text := coalesce(app_hidden.setting(''channel''), ''SYSTEM'');
+  _request_id text := app_hidden.setting(''request_id'');
+  _caused_by uuid := app_hidden.setting(''caused_by'')::uuid;
+  _streams uuid[];
+  _amount bigint;
+  _last bigint;
+begin
+  %s;
+  return null;
+end', app_private.event_statement(relation, subject, operation)));
+    execute format('create or replace trigger %I after %s on %s %s for each statement execute function '
+      'app_private.%I()',
+      '_950_events_' || operation, operation, relation,
+      case operation when 'insert' then 'referencing new table as new_rows' when 'delete'
+        then 'referencing old table as old_rows'
+        else 'referencing old table as old_rows new table as new_rows' end,
+      'tg_' || table_name || '__event_' || operation);
+  end loop;
+end $$;
+comment on function app_private.record_events(regclass, text) is
+  'Lets a table join the stream of events, or brings its triggers up to the columns, @secret comments and event names '
+  'that it has now.';
+
+create function app_private.make_event_triggers() returns void
+language plpgsql volatile as $$
+declare
+  record_type record;
+begin
+  for record_type in select * from app_hidden.record_types loop
+    perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
+  end loop;
+end $$;
+comment on function app_private.make_event_triggers() is 'Gives all records the triggers that write their events.';
+
+create function app_public.events_sequence(e app_public.events) returns text
+language sql stable as $$ select e.sequence::text $$;
+grant execute on function app_public.events_sequence to plat_user, plat_anonymous;
+comment on function app_public.events_sequence is
+  E'@notNull\n\nStrictly increasing per organization, without gaps, in the order of commits.';
+
+-- In SQL, so that it is inlined and the feed begins at its place in the index.
+create function app_public.events_filter_after_sequence(e app_public.events, value text) returns boolean
+language sql stable as $$ select e.sequence > app_hidden.to_sequence(value) $$;
+
+create function app_public.events_filter_names(e app_public.events, value text[]) returns boolean
+language sql stable as $$
+  select e.name = any (value) or split_part(e.name, '.', 1) || '.*' = any (value) or '*' = any (value)
+$$;
+grant execute on function app_public.events_filter_after_sequence, app_public.events_filter_names to plat_user,
+  plat_anonymous;
+comment on function app_public.events_filter_after_sequence is
+  E'@filter afterSequence\n\nOnly events after this sequence number.';
+comment on function app_public.events_filter_names is E'@filter names\n\nNames such as lead.created, lead.* or *.';
+
+create function app_private.number_events() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  batch record;
+  last_number bigint;
+begin
+  -- In the order of streams: two transactions that write to the same two organizations take the counters in the same
+  -- order.
+  for batch in
+    select e.stream_id, count(*) as amount from app_public.events e
+    where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null
+    group by e.stream_id order by e.stream_id
+  loop
+    insert into app_private.event_counters as c (stream_id, last_sequence) values (batch.stream_id, batch.amount)
+      on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence
+      returning last_sequence into last_number;
+    update app_public.events e set sequence = last_number - batch.amount + numbered.position
+    from (
+      select n.id, row_number() over (order by n.id) as position from app_public.events n
+      where n.transaction_id = pg_current_xact_id()::text::bigint and n.sequence is null
+        and n.stream_id = batch.stream_id
+    ) numbered
+    where e.id = numbered.id;
+  end loop;
+end $$;
+comment on function app_private.number_events() is
+  'Numbers what the transaction has written to the streams of events so far; they wait for its end.';
+
+create trigger _100_immutable before update of id, stream_id, organization_id, project_id, name, occurred_at,
+  subject_type, subject_id, actor_id,
+    actor_type, channel, request_id, changes, data, caused_by_id, transaction_id on app_public.events
+  for each row execute function app_private.tg_events__immutable();
+create trigger _110_numbered_once before update of sequence on app_public.events
+  for each row when (old.sequence is not null and new.sequence is distinct from old.sequence)
+    execute function app_private.tg_events__immutable();
+
+-- States. PERF: a trigger whose condition knows the states to begin in and what each state requires is called only
+-- where something is to be decided. The conditions follow the rows of app_hidden.transitions and
+-- transition_requirements.
+create function app_private.state_triggers(table_name text, subject text) returns void
+language plpgsql volatile as $$
+declare
+  relation regclass := format('app_public.%I', table_name)::regclass;
+  has_time boolean := exists (select from pg_attribute a where a.attrelid = relation and a.attname = 'status_changed_at'
+    and not a.attisdropped);
+  lacking text := coalesce((select string_agg(format('(new.status::text = %L and new.%I is null)', r.to_state,
+    r.column_name), ' or ')
+    from app_hidden.transition_requirements r where r.subject = state_triggers.subject), 'false');
+  initial text[] := array(select t.to_state from app_hidden.transitions t
+    where t.subject = state_triggers.subject and t.from_state is null and not t.by_service and t.permission is null);
+begin
+  execute format('create or replace trigger _300_state_first before insert on %s for each row
+      when (new.status is null or new.status::text <> all (%L::text[])
+        or %s) execute function app_private.tg__state(%L, %L)',
+    relation, initial, lacking, subject, has_time);
+  execute format('create or replace trigger _300_state before update on %s for each row
+      when (old.status is distinct from new.status or %s) execute function app_private.tg__state(%L, %L)', relation,
+        lacking, subject, has_time);
+end $$;
+comment on function app_private.state_triggers(text, text) is
+  'Makes the triggers of a state machine, or brings them up to its present rows.';
+
+create function app_private.refresh_states() returns void
+language plpgsql volatile as $$
+begin
+  perform app_private.state_triggers(c.relname, r.subject)
+    from app_hidden.record_types r
+    join pg_class c on c.relname = r.table_name and c.relnamespace = 'app_public'::regnamespace
+    join pg_trigger t on t.tgrelid = c.oid and t.tgname = '_300_state' and t.tgfoid = 'app_private.tg__state'::regproc;
+end $$;
+comment on function app_private.refresh_states() is 'Brings the triggers of all state machines up to date.';
+
+create function app_private.tg__refresh_states() returns trigger
+language plpgsql volatile as $$
+begin
+  perform app_private.refresh_states();
+  return null;
+end $$;
+
+create constraint trigger _600_announce after insert on app_private.event_batches
+  deferrable initially deferred for each row execute function app_private.tg_event_batches__announce();
+
+comment on function app_private.column_json(oid, text, name[]) is 'A row as JSON with the names of the API.';
+
+create function app_private.tg_events__wake() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_private.workflow_wakeups (execution_id, event_id)
+    select distinct w.execution_id, n.id
+    from new_rows n
+    cross join lateral (values (n.subject_id), ((n.data ->> 'leadId')::uuid), ((n.data ->> 'buyerId')::uuid)) a (id)
+    join app_private.workflow_waits w on w.about = a.id and app_hidden.event_matches(n.name, array[w.event])
+    on conflict do nothing;
+  if found then
+    perform app_private.call_workflow_engine();
+  end if;
+  return null;
+end $$;
+create trigger _700_wake after insert on app_public.events referencing new table as new_rows for each statement
+  execute function app_private.tg_events__wake();
+
+create constraint trigger _610_call_triggers after insert on app_private.event_batches
+  deferrable initially deferred for each row execute function app_private.tg_event_batches__call_triggers();

@@ -1,0 +1,117 @@
+-- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
+-- scalar types and the maker of enumerations.
+
+comment on function app_public.current_user_id() is $$
+@behavior -*
+
+The user of the token in use, or null.$$;
+grant execute on function app_public.current_user_id() to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_private.error_codes is 'The codes that extensions.code of an error may have.';
+
+create function app_hidden.fail(code text, message text, details jsonb default '{}') returns void
+language plpgsql volatile as $$
+begin
+  raise exception using
+    errcode = 'PLAT0',
+    message = message,
+    detail = jsonb_build_object('code', code) || details;
+end $$;
+comment on function app_hidden.fail(text, text, jsonb) is
+  'Ends the statement with a coded error for the caller; details become members of extensions.';
+
+create function app_hidden.require_viewer() returns uuid
+language plpgsql stable as $$
+begin
+  if app_public.current_user_id() is null then
+    perform app_hidden.fail('UNAUTHENTICATED', 'Sign in first: send the header "Authorization: Bearer <token>".');
+  end if;
+  return app_public.current_user_id();
+end $$;
+comment on function app_hidden.require_viewer() is 'The user of the token in use; refuses a request without one.';
+
+create function app_hidden.camel(name text) returns text
+language sql immutable strict parallel safe as $$
+  select string_agg(case when n = 1 then part else initcap(part) end, '' order by n)
+  from unnest(string_to_array(name, '_')) with ordinality as parts (part, n)
+$$;
+comment on function app_hidden.camel(text) is 'The name of a column as the API spells it.';
+
+comment on function app_private.create_enum(text, text, text[]) is
+  'Makes the enumeration app_public.<name>; values are pairs of value and description.';
+
+comment on function app_private.add_enum_values(text, text[]) is 'Adds values to an enumeration made by create_enum.';
+
+comment on domain app_public.email_address is
+  E'@scalar EmailAddress\n\nAn e-mail address such as ada@example.com; compared without case and kept in lower case.';
+
+comment on constraint email_address_format on domain app_public.email_address is
+  'This is no e-mail address; give one such as ada@example.com.';
+
+comment on domain app_public.phone_number is
+  E'@scalar PhoneNumber\n\nA phone number, kept as E.164 (+14165550123); one without a country code takes the country '
+  'of its project.';
+
+comment on constraint phone_number_format on domain app_public.phone_number is
+  'This is no phone number; give digits with the country code, such as +1 416 555 0123.';
+
+comment on domain app_public.currency_code is E'@scalar CurrencyCode\n\nA currency by ISO 4217, such as USD.';
+
+comment on constraint currency_code_format on domain app_public.currency_code is
+  'This is no currency code; give the three letters of ISO 4217, such as USD.';
+
+comment on domain app_public.country_code is E'@scalar CountryCode\n\nA country by ISO 3166-1, such as CA.';
+
+comment on constraint country_code_format on domain app_public.country_code is
+  'This is no country code; give the two letters of ISO 3166-1, such as CA.';
+
+comment on domain app_public.language_code is E'@scalar LanguageCode\n\nA language by BCP 47, such as en or fr-CA.';
+
+comment on constraint language_code_format on domain app_public.language_code is
+  'This is no language code; give one of BCP 47, such as en or fr-CA.';
+
+comment on domain app_public.url is E'@scalar URL\n\nAn absolute address that starts with https:// or http://.';
+
+comment on constraint url_format on domain app_public.url is
+  'This is no address; give one that starts with https:// and has no spaces.';
+
+comment on domain app_public.id_or_slug is E'@scalar ID\n\nThe id of a record, or its slug.';
+
+comment on domain app_public.slug is
+  'A readable name in addresses: lower-case letters and digits joined by single hyphens.';
+
+comment on constraint slug_format on domain app_public.slug is
+  'A slug has lower-case letters, digits and single hyphens, 100 characters at most, and does not look like an id.';
+
+comment on domain app_public.short_text is 'One line of text: 1 to 300 characters without space around.';
+
+comment on constraint short_text_length on domain app_public.short_text is 'Give 1 to 300 characters.';
+
+comment on domain app_public.long_text is 'A longer text: 1 to 20,000 characters without space around.';
+
+comment on constraint long_text_length on domain app_public.long_text is 'Give 1 to 20,000 characters.';
+
+comment on domain app_public.tags is 'Free words, 50 at most.';
+
+comment on constraint tags_size on domain app_public.tags is 'Give at most 50 tags, 2,500 characters together.';
+
+comment on domain app_public.money is 'An amount of money, zero or more, in the currency of its record.';
+
+comment on constraint money_range on domain app_public.money is 'Give an amount between 0 and 999,999,999,999.';
+
+comment on domain app_public.time_zone is 'A time zone of the IANA database, such as America/Toronto.';
+
+comment on constraint time_zone_known on domain app_public.time_zone is
+  'This time zone is unknown; give a name of the IANA database, such as America/Toronto.';
+
+comment on type app_public.address is 'A postal address.';
+
+comment on column app_public.address.thoroughfare is 'Street and number.';
+comment on column app_public.address.premise is 'Apartment or suite.';
+comment on column app_public.address.locality is 'City.';
+comment on column app_public.address.administrative_area is 'State or province.';
+comment on column app_public.address.postal_code is 'Postal code.';
+comment on column app_public.address.country is
+  E'@notNull\n\nCountry; the one of the project or organization where left out.';
+comment on column app_public.address.latitude is E'@behavior -insert -update\n\nDegrees north.';
+comment on column app_public.address.longitude is E'@behavior -insert -update\n\nDegrees east.';

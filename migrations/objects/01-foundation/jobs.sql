@@ -1,0 +1,23 @@
+-- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.
+-- plpgsql, because the tables of the job runner are made by the runner itself.
+
+create function app_private.add_job(task text, payload jsonb default '{}', run_at timestamptz default null,
+  job_key text default null)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform graphile_worker.add_job(task, payload => payload::json, run_at => run_at, job_key => job_key);
+end $$;
+comment on function app_private.add_job(text, jsonb, timestamptz, text) is
+  'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits.';
+
+create function app_private.tg__add_job() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.add_job(tg_argv[0], jsonb_build_object('id', new.id));
+  return null;
+end $$;
+comment on function app_private.tg__add_job() is 'Row trigger that enqueues the task named by its argument with {id}.';
+
+comment on table app_private.schema_objects is
+  'Which states of the replaceable objects (migrations/objects) were brought into the database, the latest one last.';

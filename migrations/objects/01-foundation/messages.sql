@@ -1,0 +1,105 @@
+-- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
+-- sending twice.
+
+comment on table app_private.mail_deliveries is
+  'Mails that a server took, or refused for good. The key names the mail (task, record, recipient); neither is tried '
+  'again. No mail''s text is kept here.';
+comment on column app_private.mail_deliveries.detail is 'The id the server gave, or why it refused.';
+
+create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- No job lives that long: old notes go as new ones come, so that addresses are not kept for ever.
+  delete from app_private.mail_deliveries d where d.ctid = any (array(
+    select s.ctid from app_private.mail_deliveries s where s.at < now() - interval '90 days' limit 3 for
+      update skip locked));
+  insert into app_private.mail_deliveries (key, recipient, outcome, detail)
+    values (note_mail.key, note_mail.recipient, note_mail.outcome, note_mail.detail)
+    on conflict on constraint mail_deliveries_pkey do nothing;
+end $$;
+comment on function app_private.note_mail(text, text, text, text) is
+  'Notes what became of a mail; the note is kept for 90 days.';
+
+comment on table app_private.contact_messages is
+  'What visitors wrote to an organization, or to the operator of the service (organization_id null).';
+
+create function app_private.take_contact_message(organization_id uuid, input jsonb) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  address text := lower(input ->> 'email');
+  message app_private.contact_messages;
+begin
+  -- The refusals of bad values come before the count.
+  message := app_hidden.create_record(null::app_private.contact_messages,
+    input || jsonb_build_object('email', address, 'organization_id', organization_id));
+  perform app_private.rate_limit('contact.ip', app_hidden.setting('ip'), 20, interval '1 hour');
+  perform app_private.rate_limit('contact.email', address, 5, interval '1 hour');
+  perform app_private.add_job(case when organization_id is null then 'service__contacted'
+    else 'organization__contacted' end,
+    jsonb_build_object('id', message.id));
+end $$;
+comment on function app_private.take_contact_message(uuid, jsonb) is
+  'Keeps a message and enqueues the mail that forwards it; at most 20 an hour from one network address and 5 from one '
+  'sender.';
+grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_user, plat_anonymous;
+
+create function app_public.contact_organization(
+  organization_id uuid, name text, email app_public.email_address, message text,
+    phone app_public.phone_number default null
+) returns app_public.organizations
+language plpgsql volatile as $$
+declare
+  result app_public.organizations;
+begin
+  -- As the viewer: anybody may write to an organization that they see.
+  select o.* into result from app_public.organizations o where o.id = contact_organization.organization_id;
+  if result.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
+  perform app_private.take_contact_message(result.id,
+    jsonb_build_object('name', name, 'email', email, 'message', message, 'phone', phone));
+  return result;
+end $$;
+grant execute on function app_public.contact_organization to plat_user, plat_anonymous;
+comment on function app_public.contact_organization is $$
+@arg organization_id The organization.
+@arg name Who writes.
+@arg email Where the answer goes.
+@arg message What they want to say, 20,000 characters at most.
+@arg phone Where to call back.
+
+Forwards a message by e-mail to the organization: to its address for enquiries, or to its owners where it has none.$$;
+
+create function app_public.contact_service(
+  name text, email app_public.email_address, message text, phone app_public.phone_number default null
+) returns boolean
+language plpgsql volatile as $$
+begin
+  perform app_private.take_contact_message(null,
+    jsonb_build_object('name', name, 'email', email, 'message', message, 'phone', phone));
+  return true;
+end $$;
+grant execute on function app_public.contact_service to plat_user, plat_anonymous;
+comment on function app_public.contact_service is $$
+@arg name Who writes.
+@arg email Where the answer goes.
+@arg message What they want to say, 20,000 characters at most.
+@arg phone Where to call back.
+
+Sends a message to the operator of the service.$$;
+
+-- Who gets which mail; read by the tasks.
+create function app_private.organization_mailboxes(organization_id uuid) returns setof text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
+    and o.email is not null
+  union all
+  select i.email::text from app_public.organizations o
+    join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
+    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    join app_hidden.user_identities i on i.user_id = u.id
+    where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
+$$;
+comment on function app_private.organization_mailboxes(uuid) is
+  'Where mail to an organization goes: its address, or its owners'' where it has none.';

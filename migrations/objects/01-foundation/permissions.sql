@@ -1,0 +1,215 @@
+-- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each
+-- answered once per statement: in which organizations, in which further projects, and in which projects only for the
+-- viewer's own leads, does the viewer have a permission?
+--
+-- The lists of a project go one way where the viewer has own records only and another where they have all: no project
+-- may be both, such as a private one of their organization that another organization of theirs has a part in. Policies
+-- show the same as before.
+
+comment on table app_private.role_permissions is
+  'The permissions of a role in its organization, or of an affiliated organization''s members in a project '
+  '(in_affiliated). OWN reaches the leads assigned to the viewer.';
+
+insert into app_private.role_permissions (role, permission)
+select role, permission
+from unnest(array['OWNER', 'ADMIN']) role, unnest(array[
+  'org.member', 'org.admin', 'org.billing', 'project.read', 'project.manage', 'inventory.read', 'inventory.manage',
+    'inventory.describe',
+  'construction.write', 'lead.read', 'lead.write', 'buyer.read', 'buyer.write', 'buyer.pii', 'call.recording',
+    'sale.read', 'sale.write',
+  'sale.strategy', 'finance.read', 'finance.write', 'marketing.read', 'marketing.manage', 'audit.read', 'workflow.read',
+    'workflow.run',
+  'workflow.manage', 'report.read', 'report.run', 'report.manage']) permission;
+insert into app_private.role_permissions (role, permission) values ('OWNER', 'org.owner');
+insert into app_private.role_permissions (role, permission, reach) values
+  ('MEMBER', 'org.member', 'ALL'), ('MEMBER', 'project.read', 'ALL'), ('MEMBER', 'inventory.read', 'ALL'),
+  ('MEMBER', 'inventory.describe', 'ALL'),
+  ('MEMBER', 'lead.read', 'OWN_WHERE_PRIVATE'), ('MEMBER', 'lead.write', 'OWN_WHERE_PRIVATE'),
+  ('MEMBER', 'buyer.read', 'OWN_WHERE_PRIVATE'), ('MEMBER', 'buyer.write', 'OWN_WHERE_PRIVATE'),
+  ('MEMBER', 'sale.read', 'OWN_WHERE_PRIVATE'), ('MEMBER', 'sale.write', 'OWN_WHERE_PRIVATE'),
+  ('MEMBER', 'marketing.read', 'ALL'), ('MEMBER', 'workflow.read', 'ALL'), ('MEMBER', 'workflow.run', 'ALL'),
+  ('MEMBER', 'report.read', 'ALL'), ('MEMBER', 'report.run', 'ALL');
+insert into app_private.role_permissions (role, permission, reach, in_affiliated)
+select role, permission, reach, true
+from unnest(array['SELLER', 'AGENCY', 'BROKER']) role, (values
+  ('project.read', 'ALL'), ('inventory.read', 'ALL'), ('lead.read', 'OWN'), ('lead.write', 'OWN'),
+  ('buyer.read', 'OWN'), ('buyer.write', 'OWN'),
+  ('sale.read', 'OWN'), ('sale.write', 'OWN')) p (permission, reach);
+insert into app_private.role_permissions (role, permission, reach, in_affiliated) values
+  ('BUILDER', 'project.read', 'ALL', true), ('BUILDER', 'construction.write', 'ALL', true),
+  ('MARKETER', 'project.read', 'ALL', true), ('MARKETER', 'marketing.read', 'ALL', true),
+  ('LENDER', 'project.read', 'ALL', true), ('TITLE', 'project.read', 'ALL', true),
+  ('VIEWER', 'project.read', 'ALL', true);
+
+create function app_hidden.scopes_allow(permission text) returns boolean
+language sql stable parallel safe as $$
+  -- An access token with scopes has those permissions only; "lead.*" stands for all of a kind.
+  select case when app_hidden.setting('scopes') is null then true
+    else permission = any (string_to_array(app_hidden.setting('scopes'), ','))
+      or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
+$$;
+
+-- These are plpgsql because they look at tables of later chapters.
+create function app_hidden.viewer_organizations(permission text) returns setof uuid
+language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  return query
+    select m.organization_id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = viewer_organizations.permission
+      and not r.in_affiliated
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and (r.reach = 'ALL' or (r.reach = 'OWN_WHERE_PRIVATE' and not exists (
+        select from app_public.projects p where p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
+          and p.deleted_at is null)));
+end $$;
+comment on function app_hidden.viewer_organizations(text) is
+  'The organizations in all of whose records the viewer has the permission.';
+
+create function app_hidden.viewer_projects(permission text) returns setof uuid
+language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations uuid[];
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  -- PERF: asked once; as a sub-select of each part it would run for each.
+  organizations := array(select app_hidden.viewer_organizations(viewer_projects.permission));
+  return query
+    select p.project_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
+    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_projects.permission
+      and r.in_affiliated and r.reach = 'ALL'
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and p.owner_id <> all (organizations)
+    union
+    select p.id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = viewer_projects.permission
+      and not r.in_affiliated
+      and r.reach = 'OWN_WHERE_PRIVATE'
+    join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment <> 'PRIVATE'
+      and p.deleted_at is null
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and m.organization_id <> all (organizations);
+end $$;
+comment on function app_hidden.viewer_projects(text) is
+  'Further projects in all of whose records the viewer has the permission: those of other organizations, or the open '
+  'ones where some are private.';
+
+create function app_hidden.viewer_own_projects(permission text) returns setof uuid
+language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations uuid[];
+  projects uuid[];
+begin
+  if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
+    return;
+  end if;
+  -- PERF: asked once; as a sub-select of each part it would run for each.
+  organizations := array(select app_hidden.viewer_organizations(viewer_own_projects.permission));
+  projects := array(select app_hidden.viewer_projects(viewer_own_projects.permission));
+  return query
+    select p.project_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id and p.role <> 'OWNER'
+    join app_private.role_permissions r on r.role = p.role and r.permission = viewer_own_projects.permission
+      and r.in_affiliated and r.reach = 'OWN'
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and p.owner_id <> all (organizations)
+      and p.project_id <> all (projects)
+    union
+    select p.id from app_public.organization_user_connections m
+    join app_private.role_permissions r on r.role = m.role and r.permission = viewer_own_projects.permission
+      and not r.in_affiliated
+      and r.reach = 'OWN_WHERE_PRIVATE'
+    join app_public.projects p on p.organization_id = m.organization_id and p.lead_assignment = 'PRIVATE'
+      and p.deleted_at is null
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      and m.organization_id <> all (organizations)
+      and p.id <> all (projects);
+end $$;
+comment on function app_hidden.viewer_own_projects(text) is
+  'Projects where the viewer has the permission for the leads assigned to them only.';
+
+create function app_hidden.colleague_ids() returns setof uuid
+language plpgsql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+begin
+  return query
+    select distinct c.user_id
+    from app_public.organization_user_connections m
+    join app_public.organization_user_connections c on c.organization_id = m.organization_id
+    where m.user_id = app_public.current_user_id()
+      and (app_hidden.setting('organization_id') is null
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+end $$;
+comment on function app_hidden.colleague_ids() is 'Users who share an organization with the viewer.';
+
+create function app_hidden.organization_can(organization_id uuid, permission text) returns boolean
+language sql stable as $$
+  select organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+$$;
+comment on function app_hidden.organization_can(uuid, text) is
+  'Whether the viewer has the permission in the organization.';
+
+-- PERF: one look-up for this project. The sets of viewer_organizations and so on are for policies, which ask once.
+create function app_hidden.project_can(project_id uuid, organization_id uuid, permission text) returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer constant uuid := app_public.current_user_id();
+  only_organization constant uuid := app_hidden.setting('organization_id')::uuid;
+begin
+  if viewer is null or not app_hidden.scopes_allow(permission) then
+    return false;
+  end if;
+  return exists (
+      select from app_public.organization_user_connections m
+      join app_private.role_permissions r on r.role = m.role and r.permission = project_can.permission
+        and not r.in_affiliated
+      where m.user_id = viewer and m.organization_id = project_can.organization_id
+        and (only_organization is null or m.organization_id = only_organization))
+    or exists (
+      select from app_public.project_organizations p
+      join app_public.organization_user_connections m on m.organization_id = p.organization_id and m.user_id = viewer
+      join app_private.role_permissions r on r.role = p.role and r.permission = project_can.permission
+        and r.in_affiliated
+      where p.project_id = project_can.project_id and p.role <> 'OWNER'
+        and (only_organization is null or m.organization_id = only_organization));
+end $$;
+comment on function app_hidden.project_can(uuid, uuid, text) is
+  'Whether the viewer has the permission in the project, be it for their own leads only.';
+
+create function app_hidden.require_organization(organization_id uuid, permission text) returns void
+language plpgsql stable as $$
+begin
+  perform app_hidden.require_viewer();
+  if not app_hidden.organization_can(organization_id, permission) then
+    -- Said in full, because definer functions call this, for whom no policy holds.
+    if not app_hidden.organization_can(organization_id, 'org.member')
+      and not exists (select from app_public.organizations o
+        where o.id = require_organization.organization_id and o.has_public_project and o.deleted_at is null) then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+    end if;
+    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the organization.', permission),
+      jsonb_build_object('permission', permission));
+  end if;
+end $$;
+comment on function app_hidden.require_organization(uuid, text) is
+  'Refuses a viewer without the permission in the organization.';
+
+create policy everybody on app_hidden.column_permissions for select to plat_user, plat_anonymous, plat_worker
+  using (true);
+grant select on app_hidden.column_permissions to plat_user, plat_anonymous, plat_worker;
+comment on table app_hidden.column_permissions is
+  'Columns that a permission narrower than the one of the table lets somebody change.';

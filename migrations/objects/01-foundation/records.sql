@@ -1,0 +1,428 @@
+-- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
+-- behind the generated operations create, update and delete. One line joins a table: app_private.make_record.
+
+create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous, plat_worker using (true);
+grant select on app_hidden.record_types to plat_user, plat_anonymous, plat_worker;
+comment on table app_hidden.record_types is
+  'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';
+comment on column app_hidden.record_types.event_permission is
+  'What reading the events of these records takes, where the records themselves are seen by more people.';
+comment on column app_hidden.record_types.event_condition is
+  'Which rows have events, as a condition on their columns; all where it is null.';
+
+create function app_hidden.subject(table_name text) returns text
+language sql stable as $$
+  select coalesce((select replace(r.subject, '_', ' ') from app_hidden.record_types r where r.table_name = $1),
+    'record')
+$$;
+
+comment on table app_private.slugs is 'Present and former slugs; a record keeps those it once had.';
+
+create function app_hidden.slugify(name text) returns text
+language sql stable strict as $$
+  select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
+$$;
+
+create function app_private.tg__slug() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  base text;
+  candidate text;
+  taken_by uuid;
+begin
+  if tg_op = 'UPDATE' and new.slug is not distinct from old.slug then
+    return new;
+  end if;
+  if new.slug is not null then
+    insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, new.slug, new.id)
+      on conflict do nothing;
+    select record_id into taken_by from app_private.slugs where table_name = tg_table_name and slug = new.slug;
+    if taken_by <> new.id then
+      perform app_hidden.fail('CONFLICT', 'This slug is taken; choose another.', '{"field": "slug"}');
+    end if;
+    return new;
+  end if;
+  -- tg_argv[0]: the column to make a slug from.
+  base := app_hidden.slugify(to_jsonb(new) ->> tg_argv[0]);
+  if base is null or base = '' or not base ~ '[a-z0-9]' then
+    base := app_hidden.subject(tg_table_name);
+  end if;
+  candidate := base;
+  for attempt in 1 .. 50 loop
+    begin
+      insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
+        on conflict do nothing;
+      if found then
+        new.slug := candidate;
+        return new;
+      end if;
+    exception when check_violation then
+      base := app_hidden.subject(tg_table_name); -- the name itself looks like an id
+    end;
+    candidate := base || '-' || case when attempt < 9 then (attempt + 1)::text
+      else substr(md5(random()::text), 1, 8) end;
+  end loop;
+  perform app_hidden.fail('CONFLICT', 'No free slug was found for this name; give one.', '{"field": "slug"}');
+end $$;
+
+create function app_private.slug_owner(table_name text, slug text) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select s.record_id from app_private.slugs s where s.table_name = $1 and s.slug = lower($2)
+$$;
+
+grant execute on function app_private.slug_owner(text, text) to plat_user, plat_anonymous, plat_worker;
+
+create function app_hidden.has_slug(table_name text) returns boolean
+language sql immutable parallel safe as $$
+  select table_name in ('projects', 'organizations', 'users')
+$$;
+
+create function app_hidden.record_id(table_name text, id text, field text default 'id') returns uuid
+language plpgsql stable as $$
+begin
+  if id is null then
+    return null;
+  end if;
+  if id ~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then
+    return id::uuid;
+  end if;
+  if not app_hidden.has_slug(table_name) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is no id; give the id that the API returned, a UUID.',
+      jsonb_build_object('field', field));
+  end if;
+  if length(id) > 100 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is neither an id nor a slug; a slug has 100 characters at most.',
+      jsonb_build_object('field', field));
+  end if;
+  -- The nil UUID is no record: an unknown slug ends like an unknown id.
+  return coalesce(app_private.slug_owner(table_name, id), '00000000-0000-0000-0000-000000000000');
+end $$;
+comment on function app_hidden.record_id(text, text, text) is
+  'The id behind an id or, where the table has slugs, a present or former slug.';
+
+-- Version, time stamps, soft deletion.
+create function app_private.tg__touch() returns trigger
+language plpgsql volatile as $$
+begin
+  -- Generated columns are not there yet; their names are the arguments.
+  if (tg_nargs = 0 and new is distinct from old)
+    or (tg_nargs > 0 and to_jsonb(new) - tg_argv <> to_jsonb(old) - tg_argv) then
+    new.version := old.version + 1;
+    new.updated_at := now();
+  end if;
+  return new;
+end $$;
+
+create function app_private.tg__soft_delete() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  dependent record;
+  amount bigint;
+begin
+  -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
+  for dependent in
+    select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
+      exists (select from pg_attribute d where d.attrelid = c.conrelid and d.attname = 'deleted_at') as is_soft
+    from pg_constraint c
+    join pg_class r on r.oid = c.conrelid
+    join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+    where c.contype = 'f' and c.confrelid = tg_relid and c.confdeltype in ('r', 'a', 'c')
+  loop
+    if dependent.confdeltype = 'c' then
+      if dependent.is_soft then
+        execute format('update %s set deleted_at = now() where %I = $1 and deleted_at is null', dependent.relation,
+          dependent.attname)
+          using old.id;
+      end if;
+    else
+      execute format('select count(*) from (select from %s where %I = $1 %s limit 1000) x', dependent.relation,
+        dependent.attname,
+        case when dependent.is_soft then 'and deleted_at is null' else '' end) into amount using old.id;
+      if amount > 0 then
+        perform app_hidden.fail('CONFLICT',
+          format('This %s cannot be deleted because of what depends on it: %s %s. Move or delete them first.',
+            app_hidden.subject(tg_table_name),
+            amount, case when amount = 1 then app_hidden.subject(dependent.relname)
+              else replace(dependent.relname, '_', ' ') end),
+          jsonb_build_object('dependents', jsonb_build_object(app_hidden.camel(dependent.relname), amount)));
+      end if;
+    end if;
+  end loop;
+  execute format('update %s set deleted_at = now() where id = $1 and deleted_at is null', tg_relid::regclass)
+    using old.id;
+  return null;
+end $$;
+
+-- The statements behind create, update and delete. They run with the rights of the viewer: grants say which
+-- columns, policies which rows; what they add is that a refusal says what was wrong.
+create function app_hidden.refuse_bad_value(_type anyelement, input jsonb) returns void
+language plpgsql volatile as $$
+declare
+  member record;
+  message text;
+  domain_name text;
+  constraint_name text;
+begin
+  for member in select key, value from jsonb_each(input) loop
+    begin
+      perform jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
+    exception when data_exception or check_violation or program_limit_exceeded then
+      get stacked diagnostics domain_name = pg_datatype_name, constraint_name = constraint_name;
+      select obj_description(c.oid, 'pg_constraint') into message
+        from pg_constraint c join pg_type t on t.oid = c.contypid
+        where c.conname = constraint_name and t.typname = domain_name;
+      perform app_hidden.fail('BAD_USER_INPUT', coalesce(message, 'This value has the wrong form.'),
+        jsonb_build_object('field', app_hidden.camel(member.key)));
+    end;
+  end loop;
+end $$;
+
+create function app_hidden.checked(value text, type regtype, field text) returns text
+language plpgsql stable as $$
+declare
+  violated text;
+begin
+  execute format('select $1::%s', type) using value;
+  return value;
+exception when data_exception or check_violation then
+  get stacked diagnostics violated = constraint_name;
+  perform app_hidden.fail('BAD_USER_INPUT',
+    coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
+      and c.conname = violated),
+      'This value has the wrong form.'),
+    jsonb_build_object('field', field));
+end $$;
+comment on function app_hidden.checked(text, regtype, text) is
+  'The value, where the type takes it; the operations of functions use it, so that a refusal names the argument.';
+
+create function app_hidden.clean_values(relation regclass, input jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  member record;
+  result jsonb := '{}';
+  clean jsonb;
+  is_there boolean;
+begin
+  for member in
+    select i.key, i.value, f.confrelid, r.relname, t.attname as referenced
+    from jsonb_each(input) i
+    join pg_attribute a on a.attrelid = relation and a.attname = i.key and a.attnum > 0 and not a.attisdropped
+    left join pg_constraint f on f.conrelid = relation and f.contype = 'f' and f.conkey[1] = a.attnum
+    left join pg_class r on r.oid = f.confrelid
+    left join pg_attribute t on t.attrelid = f.confrelid and t.attnum = f.confkey[1]
+  loop
+    clean := member.value;
+    if jsonb_typeof(clean) = 'string' then
+      clean := coalesce(to_jsonb(nullif(btrim(clean #>> '{}', E' \t\n\r'), '')), 'null');
+    elsif jsonb_typeof(clean) = 'object' and (select a.atttypid <> 'jsonb'::regtype from pg_attribute a
+      where a.attrelid = relation and a.attname = member.key) then
+      select jsonb_object_agg(key, case when jsonb_typeof(value) = 'string'
+          then coalesce(to_jsonb(nullif(btrim(value #>> '{}', E' \t\n\r'), '')), 'null') else value end)
+        into clean from jsonb_each(clean);
+      clean := coalesce(clean, '{}');
+    end if;
+    if member.confrelid is not null and clean <> 'null' then
+      clean := to_jsonb(app_hidden.record_id(member.relname, clean #>> '{}', app_hidden.camel(member.key)));
+      execute format('select exists (select from %s where %I = $1)', member.confrelid::regclass, member.referenced)
+        into is_there using (clean #>> '{}')::uuid;
+      if not is_there then
+        perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(member.relname)),
+          jsonb_build_object('field', app_hidden.camel(member.key)));
+      end if;
+    end if;
+    result := result || jsonb_build_object(member.key, clean);
+  end loop;
+  return result;
+end $$;
+comment on function app_hidden.clean_values(regclass, jsonb) is
+  'The members of input that are columns: text trimmed, empty text null, ids and slugs resolved to records that the '
+  'viewer sees.';
+
+create function app_hidden.refuse(table_name text, what text) returns void
+language plpgsql volatile as $$
+begin
+  perform app_hidden.require_viewer();
+  perform app_hidden.fail('FORBIDDEN', format('You may not %s this %s.', what, app_hidden.subject(table_name)),
+    jsonb_strip_nulls(jsonb_build_object('permission',
+      (select r.write_permission from app_hidden.record_types r where r.table_name = $1))));
+end $$;
+
+create function app_hidden.refuse_anonymous() returns void
+language plpgsql stable as $$
+begin
+  -- By role, not by viewer: the service and its functions write without one.
+  if current_user = 'plat_anonymous' then
+    perform app_hidden.require_viewer();
+  end if;
+end $$;
+comment on function app_hidden.refuse_anonymous() is
+  'Refuses a request without a token before it learns whether a record exists.';
+
+create function app_hidden.create_record(_type anyelement, input jsonb) returns anyelement
+language plpgsql volatile as $$
+declare
+  relation regclass := pg_typeof(_type)::text::regclass;
+  table_name text := (select relname from pg_class where oid = relation);
+  value_list jsonb;
+  column_list text;
+  missing text;
+  row_in _type%type;
+  row_out _type%type;
+begin
+  perform app_hidden.refuse_anonymous();
+  -- Null is as if left out; nulls inside of a JSON value are the caller's own.
+  select coalesce(jsonb_object_agg(key, value), '{}') into value_list
+    from jsonb_each(app_hidden.clean_values(relation, input)) where value <> 'null';
+  begin
+    row_in := jsonb_populate_record(_type, value_list);
+  exception when data_exception or check_violation or program_limit_exceeded then
+    perform app_hidden.refuse_bad_value(_type, value_list);
+    raise;
+  end;
+  select string_agg(quote_ident(key), ', ') into column_list from jsonb_object_keys(value_list) key;
+  if column_list is null then
+    execute format('insert into %s default values returning *', relation) into row_out;
+  else
+    execute format('insert into %s (%s) select %s returning *', relation, column_list,
+      (select string_agg('($1).' || quote_ident(key), ', ') from jsonb_object_keys(value_list) key)) into row_out
+        using row_in;
+  end if;
+  return row_out;
+exception
+  when insufficient_privilege then
+    perform app_hidden.refuse(table_name, 'create');
+  when not_null_violation then
+    get stacked diagnostics missing = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s is required.', app_hidden.camel(missing)),
+      jsonb_build_object('field', app_hidden.camel(missing)));
+end $$;
+comment on function app_hidden.create_record(anyelement, jsonb) is
+  'Inserts the given columns as the viewer and returns the row.';
+
+create function app_hidden.update_record(_type anyelement, input jsonb) returns anyelement
+language plpgsql volatile as $$
+declare
+  relation regclass := pg_typeof(_type)::text::regclass;
+  table_name text := (select relname from pg_class where oid = relation);
+  record_id uuid;
+  expected int := (input ->> 'expected_version')::int;
+  value_list jsonb;
+  missing text;
+  row_before _type%type;
+  row_in _type%type;
+  row_out _type%type;
+begin
+  perform app_hidden.refuse_anonymous();
+  record_id := app_hidden.record_id(table_name, input ->> 'id');
+  execute format('select * from %s where id = $1', relation) into row_before using record_id;
+  if row_before is null then
+    perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
+      '{"field": "id"}');
+  end if;
+  value_list := app_hidden.clean_values(relation, input - 'id');
+  -- Before any trigger makes something of the null.
+  select a.attname into missing from pg_attribute a
+    where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null' order by a.attnum limit 1;
+  if found then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(missing)),
+      jsonb_build_object('field', app_hidden.camel(missing)));
+  end if;
+  begin
+    -- Over the present row, so that members of an address that were left out stay as they are.
+    row_in := jsonb_populate_record(row_before, value_list);
+  exception when data_exception or check_violation or program_limit_exceeded then
+    perform app_hidden.refuse_bad_value(row_before, value_list);
+    raise;
+  end;
+  execute format('update %s set %s where id = $1%s returning *', relation,
+    coalesce((select string_agg(format('%1$I = ($2).%1$I', key), ', ') from jsonb_object_keys(value_list) key),
+      -- nothing given: a column that the viewer may update stays as it is, so that policies and the version are checked
+      -- all the same
+      (select format('%1$I = %1$I', a.attname) from pg_attribute a where a.attrelid = relation and a.attnum > 0
+        and not a.attisdropped
+        and has_column_privilege(relation, a.attnum, 'update') order by a.attnum limit 1),
+      'id = id'),
+    case when expected is not null then ' and version = $3' else '' end)
+    into row_out using record_id, row_in, expected;
+  if row_out is null then
+    execute format('select * from %s where id = $1', relation) into row_before using record_id;
+    if expected <> (to_jsonb(row_before) ->> 'version')::int then
+      perform app_hidden.fail('VERSION_MISMATCH',
+        'Somebody else changed this record meanwhile; read it again and repeat your change.',
+        jsonb_build_object('currentVersion', (to_jsonb(row_before) ->> 'version')::int));
+    end if;
+    perform app_hidden.refuse(table_name, 'change');
+  end if;
+  return row_out;
+exception
+  when insufficient_privilege then
+    perform app_hidden.refuse(table_name, 'change');
+  when not_null_violation then
+    get stacked diagnostics missing = column_name;
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s may not be null.', app_hidden.camel(missing)),
+      jsonb_build_object('field', app_hidden.camel(missing)));
+end $$;
+comment on function app_hidden.update_record(anyelement, jsonb) is
+  'Updates the given columns of the row input.id as the viewer and returns the row; input.expected_version guards '
+  'against lost updates.';
+
+create function app_hidden.delete_record(_type anyelement, id text) returns anyelement
+language plpgsql volatile as $$
+declare
+  relation regclass := pg_typeof(_type)::text::regclass;
+  table_name text := (select relname from pg_class where oid = relation);
+  record_id uuid;
+  still_there boolean;
+  row_before _type%type;
+begin
+  perform app_hidden.refuse_anonymous();
+  record_id := app_hidden.record_id(table_name, id);
+  execute format('select * from %s where id = $1', relation) into row_before using record_id;
+  if row_before is null then
+    perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', app_hidden.subject(table_name)),
+      '{"field": "id"}');
+  end if;
+  execute format('delete from %s where id = $1', relation) using record_id;
+  execute format('select exists (select from %s where id = $1)', relation) into still_there using record_id;
+  if still_there then
+    perform app_hidden.refuse(table_name, 'delete');
+  end if;
+  return row_before;
+exception when insufficient_privilege then
+  perform app_hidden.refuse(table_name, 'delete');
+end $$;
+comment on function app_hidden.delete_record(anyelement, text) is
+  'Deletes the row as the viewer and returns it as it was.';
+
+create function app_private.make_record(table_name text, subject text, write_permission text default null,
+  slug_from text default null)
+returns void
+language plpgsql volatile as $$
+declare
+  relation regclass := format('app_public.%I', table_name)::regclass;
+begin
+  insert into app_hidden.record_types (table_name, subject, write_permission)
+    values (table_name, subject, write_permission);
+  if slug_from is not null then
+    execute format('create trigger _100_slug before insert or update on %s for each row execute function '
+      'app_private.tg__slug(%L)', relation, slug_from);
+  end if;
+  execute format('create trigger _900_touch before update on %s for each row execute function '
+    'app_private.tg__touch(%s)', relation,
+    (select string_agg(quote_literal(attname), ', ') from pg_attribute where attrelid = relation and attgenerated <> ''
+      and not attisdropped));
+  if exists (select from pg_attribute where attrelid = relation and attname = 'deleted_at') then
+    execute format('create trigger _900_soft_delete before delete on %s for each row execute function '
+      'app_private.tg__soft_delete()', relation);
+  end if;
+  if to_regprocedure('app_private.make_event_history(text)') is not null then
+    perform app_private.make_event_history(table_name);
+  end if;
+end $$;
+comment on function app_private.make_record(text, text, text, text) is
+  'Makes a table of app_public a record: version, time stamps, soft deletion, slug and events.';
+
+comment on function app_private.slug_owner(text,text) is
+  E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '
+  'id.\n\nThe record behind a present or former slug.';

@@ -1,0 +1,37 @@
+-- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in
+-- transactions of a batch each.
+
+comment on table app_private.retention is
+  'Tables whose rows are deleted once a condition holds for them; it should follow an index.';
+
+insert into app_private.retention (relation, over) values
+  ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
+  ('app_private.rate_limits', 'expires_at < now()'),
+  ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.user_otps', 'expires_at < now()'),
+  -- The invitation stays, what is in its mail does not work any more.
+  ('app_private.organization_invite_tokens',
+    'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or '
+    'i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.buyer_invite_tokens',
+    'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or '
+    'i.expires_at < now() - interval ''30 days''))'),
+  -- Jobs that failed for good a month ago; the job runner keeps them for ever, and each look for work passes them.
+  ('graphile_worker._private_jobs',
+    'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
+
+create function app_private.sweep_retention(relation text, batch int) returns int
+language plpgsql volatile as $$
+declare
+  rule app_private.retention;
+  amount int;
+begin
+  select r.* into strict rule from app_private.retention r where r.relation = sweep_retention.relation;
+  execute format('delete from %1$s where ctid = any (array(select ctid from %1$s where %2$s limit $1 for update skip '
+    'locked))', rule.relation, rule.over)
+    using batch;
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.sweep_retention(text, int) is
+  'Deletes rows of a table that are over, at most a batch of them; returns how many.';

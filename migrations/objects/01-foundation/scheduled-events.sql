@@ -1,0 +1,89 @@
+-- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and
+-- overdue. Nobody changes the record then: its fields say at each moment what the clock makes of it. So a job tells it,
+-- each minute, from where it was the last time; each step is a row here. What was over already when it was written down
+-- is not told.
+
+comment on table app_private.clock_steps is
+  'The events that the clock makes, and how far each was told: `at` is the moment, of the record n and its project p; '
+  '`near` is true between $1 and $2 at least, along an index; `pending` for which records.';
+
+create function app_private.make_clock_step(subject text, name text, at text, near text, pending text,
+  changes jsonb default null) returns void
+language plpgsql volatile as $$
+begin
+  insert into app_private.clock_steps (subject, name, at, near, pending, changes)
+    values (subject, name, at, near, pending, changes);
+  -- A name that webhooks and workflows may ask for.
+  insert into app_private.event_names (subject, column_name, value, name) values (subject, 'clock', name, name);
+end $$;
+comment on function app_private.make_clock_step(text, text, text, text, text, jsonb) is
+  'Has an event written when the clock has come to a moment of a record.';
+
+create function app_private.tell_clock_step(subject text, name text, batch int) returns int
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  step app_private.clock_steps;
+  relation regclass := (select format('app_public.%I', r.table_name)::regclass from app_hidden.record_types r
+    where r.subject = subject);
+  columns name[];
+  upto timestamptz := now();
+  amount int;
+  last_at timestamptz;
+  last_id uuid;
+begin
+  -- One process at a time; whoever comes second has nothing to do.
+  select s.* into step from app_private.clock_steps s where s.subject = subject and s.name = name for
+    update skip locked;
+  if step.subject is null then
+    return 0;
+  end if;
+  select array_agg(a.attname order by a.attnum) into columns from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
+      and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
+  execute format($sql$
+    with due as (
+      select n.id, (%2$s) as at from %1$s n left join app_public.projects p on p.id = n.project_id
+      where (%3$s) and (%4$s) and n.deleted_at is null and p.archived_at is null
+        and ((%2$s), n.id) > ($1, $3) and (%2$s) <= $2
+      order by 2, 1 limit $4
+    ), written as (
+      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type, subject_id, actor_type,
+        channel, changes, data)
+      select n.organization_id, n.organization_id, n.project_id, $5 || '.' || $6, $5, n.id, 'SYSTEM', 'SYSTEM', $7,
+        (%5$s) || case when $7 ? 'status' then jsonb_build_object('status', $7 -> 'status' -> 1) else '{}' end
+      from due join %1$s n on n.id = due.id order by due.at, due.id
+      returning stream_id
+    ), batches as (
+      insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing
+    )
+    select count(*), max(d.at), (array_agg(d.id order by d.at desc, d.id desc))[1] from due d$sql$,
+    relation, step.at, step.near, step.pending, app_private.column_json(relation, 'n', columns))
+    into amount, last_at, last_id using step.told_at, upto, step.told_id, batch, subject, name, step.changes;
+  update app_private.clock_steps s set told_at = case when amount = batch then last_at else upto end,
+      told_id = case when amount = batch then last_id else 'ffffffff-ffff-ffff-ffff-ffffffffffff' end
+    where s.subject = subject and s.name = name;
+  return amount;
+end $$;
+comment on function app_private.tell_clock_step(text, text, int) is
+  'Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns how '
+  'many.';
+
+select app_private.make_clock_step('open_house', 'started', 'n.starts_at', 'n.starts_at between $1 and $2',
+  $$n.status = 'SCHEDULED'$$, '{"status": ["SCHEDULED", "ACTIVE"]}');
+select app_private.make_clock_step('open_house', 'ended', 'n.ends_at', 'n.ends_at between $1 and $2',
+  $$n.status = 'SCHEDULED'$$, '{"status": ["ACTIVE", "ENDED"]}');
+select app_private.make_clock_step('promotion', 'started', 'n.starts_at', 'n.starts_at between $1 and $2',
+  $$n.status = 'ACTIVE' and (n.ends_at is null or n.ends_at > n.starts_at)$$, '{"status": ["SCHEDULED", "ACTIVE"]}');
+select app_private.make_clock_step('promotion', 'ended', 'n.ends_at', 'n.ends_at between $1 and $2',
+  $$n.status in ('ACTIVE', 'PAUSED')$$, '{"status": ["ACTIVE", "ENDED"]}');
+
+-- A day of the project's calendar begins up to 14 hours before, and ends up to 12 hours after, that of UTC.
+select app_private.make_clock_step('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
+  'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
+    $$n.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID')$$);
+select app_private.make_clock_step('deposit', 'overdue', '(n.due_at + 1)::timestamp at time zone p.time_zone',
+  'n.due_at between ($1 - interval ''3 days'')::date and ($2 + interval ''2 days'')::date',
+    $$n.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID')$$);
+select app_private.make_clock_step('task', 'overdue', 'n.due_at', 'n.due_at between $1 and $2',
+  $$n.status in ('OPEN', 'IN_PROGRESS', 'WAITING')$$);

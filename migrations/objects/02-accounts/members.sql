@@ -1,0 +1,144 @@
+-- Founding an organization, and what its owners do with its members.
+
+create function app_public.create_organization(
+  name text, slug text default null, kind app_public.organization_kind default null, description text default null,
+  email app_public.email_address default null, phone app_public.phone_number default null,
+    website_url app_public.url default null,
+  address app_public.address default null, time_zone text default null
+) returns app_public.organizations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer uuid := app_hidden.require_viewer();
+  result app_public.organizations;
+begin
+  -- A restricted access token does not found another organization.
+  if not app_hidden.scopes_allow('org.admin') or app_hidden.setting('organization_id') is not null then
+    perform app_hidden.fail('FORBIDDEN', 'The access token does not reach new organizations; sign in to found one.',
+      '{"permission": "org.admin"}');
+  end if;
+  result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
+    'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
+    'website_url', website_url, 'address', to_jsonb(address),
+    'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer))));
+  insert into app_public.organization_user_connections (organization_id, user_id, role)
+    values (result.id, viewer, 'OWNER');
+  return result;
+end $$;
+grant execute on function app_public.create_organization to plat_user, plat_anonymous;
+comment on function app_public.create_organization is $$
+@arg name Name of the company.
+@arg slug Readable name in addresses; made from the name where left out.
+@arg kind What the company does; a developer where left out.
+@arg description What the public reads about it.
+@arg email E-mail address for enquiries.
+@arg phone Phone number, with its country code.
+@arg website_url Address of its website.
+@arg address Postal address.
+@arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
+
+Founds an organization; the viewer is its first owner.$$;
+
+create function app_private.require_member(organization_id uuid,
+  user_id uuid) returns app_public.organization_user_connections
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  member app_public.organization_user_connections;
+begin
+  perform app_hidden.require_organization(organization_id, 'org.owner');
+  -- Owners take turns, and the second one is still an owner when it is their turn.
+  perform from app_public.organizations o where o.id = organization_id for no key update;
+  perform app_hidden.require_organization(organization_id, 'org.owner');
+  select m.* into member from app_public.organization_user_connections m
+    where m.organization_id = organization_id and m.user_id = user_id for update;
+  if member.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'This organization has no such member.', '{"field": "userId"}');
+  end if;
+  return member;
+end $$;
+comment on function app_private.require_member(uuid, uuid) is
+  'A member, locked, for an owner of the organization; the organization is locked before, so that owners who remove or '
+  'demote each other take turns.';
+
+create function app_public.update_organization_member_role(organization_id uuid, user_id uuid,
+  role app_public.organization_role)
+returns app_public.organization_user_connections
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  member app_public.organization_user_connections := app_private.require_member(organization_id, user_id);
+begin
+  if role is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
+  end if;
+  update app_public.organization_user_connections m set role = update_organization_member_role.role
+    where m.id = member.id returning * into member;
+  return member;
+end $$;
+grant execute on function app_public.update_organization_member_role to plat_user, plat_anonymous;
+comment on function app_public.update_organization_member_role is $$
+@arg organization_id The organization.
+@arg user_id The member.
+@arg role What the member may do from now on.
+
+Changes the role of a member; takes the role OWNER. The last owner stays one.$$;
+
+comment on type app_public.remove_organization_member_payload is 'What the removal of a member changed.';
+
+comment on column app_public.remove_organization_member_payload.organization is 'The organization.';
+comment on column app_public.remove_organization_member_payload."user" is 'The former member.';
+comment on column app_public.remove_organization_member_payload.removed_projects is
+  'The projects of the organization in which leads were assigned to the member.';
+comment on column app_public.remove_organization_member_payload.reassigned_leads is
+  E'@notNull\n\nHow many leads have nobody assigned now.';
+
+create function app_public.remove_organization_member(organization_id uuid,
+  user_id uuid) returns app_public.remove_organization_member_payload
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  member app_public.organization_user_connections := app_private.require_member(organization_id, user_id);
+  result app_public.remove_organization_member_payload;
+begin
+  select u into result."user" from app_public.users u where u.id = member.user_id;
+  select o into result.organization from app_public.organizations o where o.id = member.organization_id;
+  delete from app_public.organization_user_connections m where m.id = member.id;
+  with unassigned as (
+    update app_public.leads l set assignee_id = null
+    where l.organization_id = member.organization_id and l.assignee_id = member.user_id and l.deleted_at is null
+    returning l.project_id
+  )
+  select coalesce((select array_agg(p order by p.id) from app_public.projects p
+    where p.id in (select project_id from unassigned)), '{}'), count(*)
+    into result.removed_projects, result.reassigned_leads from unassigned;
+  return result;
+end $$;
+grant execute on function app_public.remove_organization_member to plat_user, plat_anonymous;
+comment on function app_public.remove_organization_member is
+  E'@arg organization_id The organization.\n'
+  '@arg user_id The member.\n\n'
+  'Removes a member; the leads of the organization that were assigned to them have nobody assigned then. Takes '
+  'the role OWNER, also to remove oneself; the last owner stays.';
+
+create function app_public.update_organization_notifications(organization_id uuid,
+  notifications app_public.notification_settings)
+returns app_public.user_organization_connections
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  result app_public.user_organization_connections;
+begin
+  perform app_hidden.require_organization(organization_id, 'org.member');
+  update app_public.organization_user_connections m
+    set notifications = jsonb_populate_record(m.notifications,
+      jsonb_strip_nulls(to_jsonb(update_organization_notifications.notifications)))
+    where m.organization_id = organization_id and m.user_id = app_public.current_user_id();
+  select c.* into result from app_public.user_organization_connections c where c.organization_id = organization_id;
+  return result;
+end $$;
+grant execute on function app_public.update_organization_notifications to plat_user, plat_anonymous;
+comment on function app_public.update_organization_notifications is $$
+@arg organization_id The organization.
+@arg notifications The mails to switch on or off; those left out stay as they are.
+
+Says which mails of an organization the viewer gets.$$;

@@ -1,0 +1,194 @@
+-- Organizations and their members. An organization always has an owner.
+
+comment on type app_public.notification_settings is 'Which e-mail notifications a member gets from one organization.';
+
+comment on column app_public.notification_settings.new_lead is E'@notNull\n\nA new lead came in by itself.';
+comment on column app_public.notification_settings.lead_assigned is E'@notNull\n\nA lead was assigned to the member.';
+comment on column app_public.notification_settings.contact_message is
+  E'@notNull\n\nA visitor wrote to the sales office.';
+comment on column app_public.notification_settings.appointment is E'@notNull\n\nAn appointment was made or changed.';
+comment on column app_public.notification_settings.reservation is E'@notNull\n\nA reservation was made or changed.';
+comment on column app_public.notification_settings.offer is E'@notNull\n\nAn offer came in or was answered.';
+comment on column app_public.notification_settings.task is E'@notNull\n\nA task is due or was assigned.';
+comment on column app_public.notification_settings.escalation is E'@notNull\n\nAn escalation ticket was opened.';
+comment on column app_public.notification_settings.export_ready is E'@notNull\n\nAn export is ready.';
+
+create policy members on app_public.organizations for select to plat_user
+  using (deleted_at is null and (id = any (array(select app_hidden.viewer_organizations('org.member')))
+    or has_public_project));
+create policy everybody on app_public.organizations for select to plat_anonymous
+  using (deleted_at is null and has_public_project);
+create policy admins on app_public.organizations for update to plat_user
+  using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
+  with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+select app_private.make_record('organizations', 'organization', 'org.admin', slug_from => 'name');
+
+grant select on app_public.organizations to plat_user, plat_anonymous, plat_worker;
+grant update (name, slug, kind, description, email, phone, website_url, address, time_zone) on app_public.organizations
+  to plat_user;
+
+comment on constraint organizations_phone_e164 on app_public.organizations is
+  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+comment on table app_public.organizations is 'A company: a developer, builder, brokerage or other party.';
+comment on column app_public.organizations.name is 'Name of the company.';
+comment on column app_public.organizations.slug is 'Readable name in addresses; accepted as id.';
+comment on column app_public.organizations.kind is 'What the company does.';
+comment on column app_public.organizations.description is 'What the public reads about it.';
+comment on column app_public.organizations.email is E'@masked\n\nE-mail address for enquiries.';
+comment on column app_public.organizations.phone is E'@masked\n\nPhone number.';
+comment on column app_public.organizations.address is E'@masked\n\nPostal address.';
+comment on column app_public.organizations.website_url is 'Address of its website.';
+comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';
+comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
+comment on index app_public.organizations_slug is 'This slug is taken; choose another.';
+
+create policy members on app_public.organization_user_connections for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+select app_private.make_record('organization_user_connections', 'member', 'org.owner');
+
+grant select on app_public.organization_user_connections to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_public.organization_user_connections is 'The membership of a user in an organization.';
+comment on column app_public.organization_user_connections.role is 'What the member may do.';
+comment on column app_public.organization_user_connections.title is 'Position in this organization.';
+comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
+comment on column app_public.organization_user_connections.invited_by_id is 'Who invited the member.';
+comment on column app_public.organization_user_connections.joined_at is 'Since when.';
+comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
+comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is
+  E'@foreignFieldName members\n@backwardPermission org.member\n@backwardDescription The members; null for '
+  'outsiders.\n\nThe organization.';
+comment on constraint organization_user_connections_user_id_fkey on app_public.organization_user_connections is
+  E'@backwardBehavior -*\n\nThe member.';
+comment on constraint organization_user_connections_invited_by_id_fkey on app_public.organization_user_connections is
+  E'@backwardBehavior -*\n\nWho invited the member.';
+
+create function app_private.tg_organization_user_connections__keep_owner() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if old.role = 'OWNER' and (tg_op = 'DELETE' or new.role <> 'OWNER') then
+    -- Two owners who demote each other at the same moment meet at the row of the organization; the second sees the
+    -- first's result.
+    perform from app_public.organizations o where o.id = old.organization_id for no key update;
+    if not exists (select from app_public.organization_user_connections m
+        where m.organization_id = old.organization_id and m.role = 'OWNER' and m.id <> old.id) then
+      perform app_hidden.fail('CONFLICT',
+        'This is the last owner of the organization; make somebody else an owner first.', '{"field": "role"}');
+    end if;
+  end if;
+  return case when tg_op = 'DELETE' then old else new end;
+end $$;
+create trigger _200_keep_owner before update or delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_organization_user_connections__keep_owner();
+
+create function app_public.organizations_viewer_role(o app_public.organizations) returns app_public.organization_role
+language sql stable as $$
+  select m.role from app_public.organization_user_connections m
+  where m.organization_id = o.id and m.user_id = (select app_public.current_user_id())
+$$;
+
+create function app_public.organizations_email(o app_public.organizations) returns app_public.email_address
+language sql stable as $$ select case when app_hidden.organization_can(o.id, 'org.member') then o.email end $$;
+
+create function app_public.organizations_phone(o app_public.organizations) returns app_public.phone_number
+language sql stable as $$ select case when app_hidden.organization_can(o.id, 'org.member') then o.phone end $$;
+
+create function app_public.organizations_address(o app_public.organizations) returns app_public.address
+language sql stable as $$ select case when app_hidden.organization_can(o.id, 'org.member') then o.address end $$;
+grant execute on function app_public.organizations_viewer_role, app_public.organizations_email,
+  app_public.organizations_phone, app_public.organizations_address to plat_user, plat_anonymous;
+comment on function app_public.organizations_viewer_role is
+  'The role of the viewer; null for those who are no members.';
+comment on function app_public.organizations_email is 'E-mail address for enquiries; seen by members.';
+comment on function app_public.organizations_phone is 'Phone number; seen by members.';
+comment on function app_public.organizations_address is 'Postal address; seen by members.';
+
+create function app_public.organization_user_connections_notifications(m app_public.organization_user_connections)
+  returns app_public.notification_settings
+language sql stable as $$
+  select case when m.user_id = (select app_public.current_user_id())
+    or app_hidden.organization_can(m.organization_id, 'org.admin') then m.notifications end
+$$;
+grant execute on function app_public.organization_user_connections_notifications to plat_user;
+comment on function app_public.organization_user_connections_notifications is
+  'Which mails the member gets; seen by the member and by admins.';
+
+-- The same membership, as the user sees it.
+create view app_public.user_organization_connections with (security_invoker = true, security_barrier = true) as
+  select m.id, m.user_id, m.organization_id, m.role, m.title, m.notifications, m.joined_at
+  from app_public.organization_user_connections m
+  where m.user_id = (select app_public.current_user_id());
+
+grant select on app_public.user_organization_connections to plat_user, plat_anonymous;
+comment on view app_public.user_organization_connections is $$
+@primaryKey id
+@foreignKey (user_id) references users (id)|@foreignFieldName organizations|@fieldName user
+@foreignKey (organization_id) references organizations (id)|@fieldName organization|@backwardBehavior -*
+
+The viewer's own membership in an organization.$$;
+comment on column app_public.user_organization_connections.id is E'@notNull\n\nThe id of the membership.';
+comment on column app_public.user_organization_connections.role is E'@notNull\n\nWhat the viewer may do.';
+comment on column app_public.user_organization_connections.title is 'Position in this organization.';
+comment on column app_public.user_organization_connections.notifications is E'@notNull\n\nWhich mails the viewer gets.';
+comment on column app_public.user_organization_connections.joined_at is E'@notNull\n\nSince when.';
+
+-- Here because the countries come after organizations and users.
+create function app_private.tg_organizations__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.address := app_hidden.complete_address(new.address, null);
+  new.phone := app_hidden.to_e164(new.phone, (new.address).country);
+  new.email := lower(new.email);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
+  for each row execute function app_private.tg_organizations__prepare();
+
+create function app_public.organizations_projects(o app_public.organizations) returns setof app_public.projects
+language sql stable as $$
+  select p.* from app_public.projects p
+  where p.organization_id = o.id
+    and (p.visibility = 'PUBLIC' or app_hidden.project_can(p.id, p.organization_id, 'project.read'))
+  order by p.updated_at desc, p.id desc
+$$;
+grant execute on function app_public.organizations_projects to plat_user, plat_anonymous;
+comment on function app_public.organizations_projects is
+  'The projects of the organization that the viewer may see, last updated first.';
+
+create function app_public.organizations_avatar(o app_public.organizations) returns app_public.organization_avatars
+language sql stable as $$ select a.* from app_public.organization_avatars a where a.organization_id = o.id
+  and a.deleted_at is null $$;
+grant execute on function app_public.organizations_avatar, app_public.projects_avatar, app_public.projects_hero to
+  plat_user, plat_anonymous;
+comment on function app_public.organizations_avatar is 'The picture that stands for it.';
+
+create trigger _500_unassign_deals after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__unassign_deals();
+
+create function app_private.tg_organizations__notification_progress() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_private.notification_progress (organization_id, last_sequence) values (new.id, 0);
+  return null;
+end $$;
+create trigger _500_notification_progress after insert on app_public.organizations
+  for each row execute function app_private.tg_organizations__notification_progress();
+
+create function app_public.organizations_payments_status(o app_public.organizations) returns
+  app_public.payments_account_status
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select case when app_hidden.organization_can(o.id, 'org.billing')
+    then coalesce((select a.status from app_private.payments_accounts a where a.organization_id = o.id),
+      'NOT_STARTED') end
+$$;
+
+create function app_public.organizations_payments_requirements(o app_public.organizations) returns text[]
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select case when app_hidden.organization_can(o.id, 'org.billing')
+    then coalesce((select a.requirements from app_private.payments_accounts a where a.organization_id = o.id), '{}') end
+$$;
+
+comment on function app_public.organizations_payments_status is
+  'Whether it can take payments; null without the permission org.billing.';
+comment on function app_public.organizations_payments_requirements is
+  'What the payment processor still wants to know of the organization; null without the permission org.billing.';

@@ -1,0 +1,172 @@
+-- What users change about their own account: the password, with the present one or with a one-time code from a mail,
+-- and what others see of them.
+
+comment on table app_private.user_otps is 'The one open one-time code of a user; only its SHA-256 is kept.';
+
+create function app_private.set_password(user_id uuid, password text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
+    on conflict on constraint user_passwords_pkey
+    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
+  update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
+  delete from app_private.user_otps o where o.user_id = set_password.user_id;
+  delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+end $$;
+comment on function app_private.set_password(uuid, text) is
+  'Sets the hash of a user''s password; ends every login token and open code, and the count of wrong tries.';
+
+create function app_public.update_password(current_password app_public.password_proof,
+  new_password app_public.new_password) returns app_public.users
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer_id uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  if new_password is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
+  end if;
+  -- The row of the old password is locked: of two changes at once the second finds another hash than it was proved
+  -- with.
+  perform from app_private.user_passwords p where p.user_id = viewer_id and p.password_hash = current_password for
+    update;
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This is not the current password.', '{"field": "currentPassword"}');
+  end if;
+  perform app_private.forgive_tries(viewer_id);
+  perform app_private.set_password(viewer_id, new_password);
+  select * into result from app_public.users u where u.id = viewer_id;
+  return result;
+end $$;
+comment on function app_public.update_password is $$
+@arg current_password The password up to now.
+@arg new_password 10 characters or more.
+
+Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens stay.$$;
+
+create function app_public.create_user_otp(email app_public.email_address) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
+    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
+begin
+  -- Quietly limited: the answer must not tell whether there is an account.
+  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
+    perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account),
+      job_key => 'user__otp_requested ' || account);
+  end if;
+  return true;
+end $$;
+comment on function app_public.create_user_otp(app_public.email_address) is
+  E'@withoutViewer For those who cannot sign in; the code goes to the owner of the address.\n@arg email The address of '
+  'the account.\n\nSends a one-time code for resetPassword to the e-mail address, if there is an account with it; the '
+  'answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
+
+create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  select i.email, app_private.random_text(24), now() + interval '15 minutes' into email, code, expires_at
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where u.id = issue_user_otp.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null;
+  if not found then
+    return;
+  end if;
+  insert into app_private.user_otps (user_id, code_sha256, expires_at)
+    values (issue_user_otp.user_id, sha256(convert_to(issue_user_otp.code, 'UTF8')), issue_user_otp.expires_at)
+    on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at;
+  return next;
+end $$;
+comment on function app_private.issue_user_otp(uuid) is
+  'Makes the one-time code that a mail takes to the user (143 bits, 15 minutes, once); no row for a user who may not '
+  'sign in.';
+grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
+
+create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  account uuid;
+  result app_public.users;
+begin
+  if password is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "password"}');
+  end if;
+  delete from app_private.user_otps o using app_public.users u
+    where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8')) and o.expires_at > now()
+      and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
+    returning u.id into account;
+  if account is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+      '{"field": "token"}');
+  end if;
+  perform set_config('plat.user_id', account::text, true);
+  perform set_config('plat.token_id', '', true);
+  perform app_private.set_password(account, password);
+  -- The code came to this address, so it is theirs.
+  update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
+    where u.id = account returning * into result;
+  return result;
+end $$;
+comment on function app_public.reset_password(text,app_public.new_password) is
+  E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n@becomes id\n@arg token The '
+  'one-time code of the mail that createUserOtp sent.\n@arg password 10 characters or more.\n\nSets a new password and '
+  'ends all login tokens of the user; access tokens stay.';
+
+create function app_private.tg_user_identities__touch_user() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Both are members of the user: their change is one of the user's version.
+  update app_public.users u set updated_at = now() where u.id = new.user_id;
+  return null;
+end $$;
+
+create function app_public.update_user(input jsonb, username text default null) returns app_public.users
+language plpgsql volatile as $$
+declare
+  viewer_id uuid := app_hidden.require_whole_account();
+  target uuid := app_hidden.record_id('users', input ->> 'id');
+  phone text := btrim(input ->> 'phone');
+  result app_public.users;
+  violated text;
+begin
+  if target is distinct from viewer_id then
+    if exists (select from app_public.users u where u.id = target) then
+      perform app_hidden.fail('FORBIDDEN', 'Users update only themselves.');
+    end if;
+    perform app_hidden.fail('NOT_FOUND', 'There is no such user.', '{"field": "id"}');
+  end if;
+  if phone <> '' then
+    if phone !~ '^(\+|00)' then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'Give the phone number with its country code, such as +1 416 555 0123; a user has no country to complete it '
+        'from.', '{"field": "phone"}');
+    end if;
+    input := input || jsonb_build_object('phone',
+      '+' || regexp_replace(regexp_replace(phone, '^(\+|00)', ''), '\(0\)|[^0-9]', '', 'g'));
+  end if;
+  result := app_hidden.update_record(null::app_public.users, input);
+  if input ? 'username' then
+    update app_hidden.user_identities i set username = nullif(btrim(update_user.input ->> 'username'), '')
+      where i.user_id = viewer_id;
+    select * into result from app_public.users u where u.id = viewer_id;
+  end if;
+  return result;
+exception
+  when unique_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated <> 'user_identities_username' then raise; end if;
+    perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
+  when check_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated in ('user_identities_username_format', 'short_text_length') then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.', '{"field": "username"}');
+    end if;
+    raise;
+end $$;
+comment on function app_public.update_user is $$
+@arg username Name for signing in, without @.
+
+Changes the viewer's own account.$$;
+grant execute on function app_public.create_user_otp, app_public.reset_password to plat_user, plat_anonymous;
+grant execute on function app_public.update_password, app_public.update_user to plat_user;

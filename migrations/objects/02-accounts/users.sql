@@ -1,0 +1,150 @@
+-- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;
+-- passwords are out of reach for every role of the API.
+--
+-- What people show of themselves, and what an invitation leads to.
+
+-- Anonymous too: whoever has just made an account is known for the rest of that statement.
+-- People know each other by a deal too: the team the account of its buyer, the buyer who serves the deal.
+create policy self_and_colleagues on app_public.users for select to plat_user, plat_anonymous
+  using (deleted_at is null and (id = (select app_public.current_user_id())
+    or id = any (array(select app_hidden.colleague_ids()))
+    or id = any (array(select app_hidden.viewer_counterparts()))
+    or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)));
+create policy self on app_public.users for update to plat_user
+  using (id = (select app_public.current_user_id())) with check (id = (select app_public.current_user_id()));
+select app_private.make_record('users', 'user', slug_from => 'last_name');
+
+grant select on app_public.users to plat_user, plat_anonymous, plat_worker;
+grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
+grant update (avatar_url) on app_public.users to plat_user;
+
+comment on constraint users_phone_e164 on app_public.users is
+  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+comment on table app_public.users is 'A person who signs in.';
+comment on column app_public.users.slug is 'Readable name in addresses; accepted as id.';
+comment on column app_public.users.first_name is 'Given name.';
+comment on column app_public.users.last_name is 'Family name.';
+comment on column app_public.users.title is 'Position, such as Sales manager.';
+comment on column app_public.users.phone is 'Phone number for work.';
+comment on column app_public.users.time_zone is 'Time zone of mails and digests, such as America/Toronto.';
+comment on column app_public.users.language is 'Language of mails.';
+comment on column app_public.users.status is 'Whether the user can sign in.';
+comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
+comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the e-mail address.';
+comment on column app_public.users.last_login_at is E'@masked\n\nThe last sign-in.';
+comment on column app_public.users.avatar_url is 'Address of a picture of the user, wherever they keep it.';
+comment on index app_public.users_slug is 'This slug is taken; choose another.';
+
+create policy self_and_colleagues on app_hidden.user_identities for select to plat_user, plat_anonymous
+  using (user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids())));
+create policy self on app_hidden.user_identities for update to plat_user
+  using (user_id = (select app_public.current_user_id()));
+grant select on app_hidden.user_identities to plat_user, plat_anonymous;
+grant update (username) on app_hidden.user_identities to plat_user;
+
+comment on constraint user_identities_username_format on app_hidden.user_identities is
+  'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
+comment on constraint user_identities_email on app_hidden.user_identities is
+  'There is an account with this e-mail address already; sign in or reset its password.';
+comment on index app_hidden.user_identities_username is 'This user name is taken; choose another.';
+comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
+
+comment on table app_private.user_passwords is
+  'argon2id hashes; a higher session_epoch ends every login token issued before.';
+
+create function app_public.users_email(u app_public.users) returns app_public.email_address
+language sql stable as $$ select i.email from app_hidden.user_identities i where i.user_id = u.id $$;
+
+create function app_public.users_username(u app_public.users) returns text
+language sql stable as $$ select i.username from app_hidden.user_identities i where i.user_id = u.id $$;
+
+create function app_public.users_full_name(u app_public.users) returns text
+language sql stable as $$ select coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), u.slug) $$;
+grant execute on function app_public.users_email, app_public.users_username, app_public.users_full_name to plat_user,
+  plat_anonymous;
+comment on function app_public.users_email is 'Seen by the user and by those who share an organization with them.';
+comment on function app_public.users_username is
+  'Name for signing in; seen by the user and by those who share an organization with them.';
+comment on function app_public.users_full_name is E'@notNull\n\nFirst and last name.';
+
+create function app_public.viewer() returns app_public.users
+language sql stable as $$ select u from app_public.users u where u.id = app_public.current_user_id() $$;
+grant execute on function app_public.viewer to plat_user, plat_anonymous;
+comment on function app_public.viewer is 'The user of the token in use; null without a token.';
+
+create function app_private.tg_users__prepare() returns trigger
+language plpgsql volatile as $$
+begin
+  new.phone := app_hidden.to_e164(new.phone, null);
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of phone on app_public.users
+  for each row execute function app_private.tg_users__prepare();
+
+create trigger _500_touch_user after update on app_hidden.user_identities
+  for each row when (old is distinct from new) execute function app_private.tg_user_identities__touch_user();
+
+create function app_public.users_permissions(u app_public.users,
+  project_id app_public.id_or_slug default null) returns text[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project uuid := app_hidden.record_id('projects', users_permissions.project_id, 'projectId');
+begin
+  -- What somebody else may do is not told.
+  if u.id is distinct from app_public.current_user_id() then
+    return '{}';
+  end if;
+  return array(
+    select distinct r.permission from app_private.role_permissions r
+    where case when project is null then exists (select from app_hidden.viewer_organizations(r.permission))
+      else exists (select from app_public.projects p where p.id = project and p.deleted_at is null
+        and app_hidden.project_can(p.id, p.organization_id, r.permission)) end
+    order by r.permission);
+end $$;
+grant execute on function app_public.users_permissions to plat_user, plat_anonymous;
+comment on function app_public.users_permissions is $$
+@notNull
+@arg projectId Only what holds in this project; without it, what holds in at least one organization.
+
+What the viewer may do; empty for other users.$$;
+
+create function app_public.users_reservations(u app_public.users) returns setof app_public.reservations
+language sql stable rows 5 as $$
+  select r.* from app_public.reservations r
+  where r.id = any (array(select o.id from app_public.reservations o where o.buyer_id = u.id
+      union select v.id from app_hidden.viewer_purchase_reservations() v (id)
+        where u.id = (select app_public.current_user_id())))
+  order by r.inserted_at desc, r.id desc
+$$;
+comment on function app_public.users_reservations is
+  E'@ordered\n\nThe reservations that they made as a buyer, and for the viewer those that their purchases came from, '
+  'latest first.';
+
+create function app_public.users_email_verified_at(u app_public.users) returns timestamptz
+language sql stable as $$ select case when u.email_verified_at is not null and app_hidden.is_colleague(u.id)
+  then u.email_verified_at end $$;
+
+create function app_public.users_last_login_at(u app_public.users) returns timestamptz
+language sql stable as $$ select case when u.last_login_at is not null and app_hidden.is_colleague(u.id)
+  then u.last_login_at end $$;
+grant execute on function app_public.users_email_verified_at, app_public.users_last_login_at to plat_user,
+  plat_anonymous;
+comment on function app_public.users_email_verified_at is
+  'When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.';
+comment on function app_public.users_last_login_at is
+  'The last sign-in; seen by the user and by those who share an organization with them.';
+
+create function app_public.users_cards(u app_public.users) returns setof app_public.processor_cards
+language sql stable rows 5 as $$
+  select c.* from app_public.processor_cards c where c.user_id = u.id and c.removed_at is null
+    order by c.is_default desc, c.id desc
+$$;
+comment on function app_public.users_cards is
+  E'@ordered\n\nThe cards that they pay with, the default first; each sees their own only.';
+
+create function app_public.users_integrations(u app_public.users) returns setof app_public.user_integrations
+language sql stable rows 5 as $$
+  select i.* from app_public.user_integrations i where i.user_id = u.id and i.deleted_at is null order by i.id desc
+$$;
+comment on function app_public.users_integrations is
+  E'@ordered\n\nThe applications that they have connected, latest first; each sees their own only.';

@@ -1,0 +1,345 @@
+-- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
+-- viewer's portfolio is what their organizations own or are affiliated with.
+
+create policy everybody on app_public.projects for select to plat_anonymous
+  using (deleted_at is null and visibility in ('PUBLIC', 'UNLISTED') and archived_at is null);
+create policy portfolio_and_public on app_public.projects for select to plat_user
+  using (deleted_at is null and (
+    organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or id = any (array(select app_hidden.viewer_projects('project.read')))
+    or (visibility in ('PUBLIC', 'UNLISTED') and archived_at is null)
+    or id = any (array(select app_hidden.viewer_purchase_projects()))));
+create policy managers_insert on app_public.projects for insert to plat_user
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+create policy managers_update on app_public.projects for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))))
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+create policy managers_delete on app_public.projects for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+select app_private.make_record('projects', 'project', 'project.manage', slug_from => 'title');
+select app_private.make_state_machine('projects', 'project',
+  steps => array[
+    ['DRAFT', 'COMING_SOON'], ['COMING_SOON', 'PRESALE'], ['PRESALE', 'SELLING'], ['SELLING', 'PAUSED'],
+    ['PAUSED', 'SELLING'],
+    ['SELLING', 'SOLD_OUT'], ['PAUSED', 'SOLD_OUT'], ['SOLD_OUT', 'COMPLETED'],
+    ['DRAFT', 'ARCHIVED'], ['COMING_SOON', 'ARCHIVED'], ['PRESALE', 'ARCHIVED'], ['SELLING', 'ARCHIVED'],
+    ['PAUSED', 'ARCHIVED'],
+    ['SOLD_OUT', 'ARCHIVED'], ['COMPLETED', 'ARCHIVED'],
+    ['ARCHIVED', 'DRAFT'], ['ARCHIVED', 'COMING_SOON'], ['ARCHIVED', 'PRESALE'], ['ARCHIVED', 'SELLING'],
+    ['ARCHIVED', 'PAUSED'],
+    ['ARCHIVED', 'SOLD_OUT'], ['ARCHIVED', 'COMPLETED']],
+  initial => array['DRAFT', 'COMING_SOON', 'PRESALE', 'SELLING', 'PAUSED', 'SOLD_OUT', 'COMPLETED']);
+select app_private.make_searchable('projects', 'PROJECT', 'r.title',
+  'concat_ws('' '', r.overview_headline, (r.address).thoroughfare, (r.address).locality, '
+  '(r.address).administrative_area, (r.address).postal_code, r.overview)',
+  project => 'r.id');
+
+grant select on app_public.projects to plat_user, plat_anonymous, plat_worker;
+grant insert (organization_id, title, slug, type, status, visibility, overview, overview_headline, design,
+  design_heading, address, time_zone, currency, website_url, amenities, sales_start_date, completion_date,
+  reservation_expiration, reservation_fee, cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers,
+  lead_assignment, metadata) on app_public.projects to plat_user;
+grant update (title, slug, type, status, visibility, overview, overview_headline, design, design_heading, address,
+  time_zone, website_url, amenities, sales_start_date, completion_date, reservation_expiration, reservation_fee,
+  cancellation_fee, rescission_days, sold_trigger, allow_multiple_offers, lead_assignment, metadata) on
+  app_public.projects to plat_user;
+grant delete on app_public.projects to plat_user;
+
+comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
+comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
+comment on constraint projects_rescission_days_range on app_public.projects is 'Give 0 to 365 days.';
+comment on constraint projects_dates_order on app_public.projects is
+  'The completion date lies before the start of sales.';
+comment on table app_public.projects is $$
+@portfolio project.read
+@sort SERVICE_INDEX service_index desc
+@sort UPDATED_AT updated_at desc
+@sort TITLE title asc
+@sort PRICE_ASC lowest_price(id) asc
+@sort PRICE_DESC highest_price(id) desc
+@sort NEWEST inserted_at desc
+@sort DISTANCE distance asc, service_index desc
+@formerFinder publicProject
+
+A development of new homes that an organization sells.$$;
+comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';
+comment on column app_public.projects.title is 'Name of the project.';
+comment on column app_public.projects.slug is 'Readable name in addresses; accepted as id.';
+comment on column app_public.projects.status is E'@filter\n\nHow far the project is.';
+comment on column app_public.projects.visibility is 'Who finds it.';
+comment on column app_public.projects.type is E'@filter\n\nWhat is built.';
+comment on column app_public.projects.overview is 'What the public reads, 1,500 characters at most.';
+comment on column app_public.projects.overview_headline is 'Headline of the overview.';
+comment on column app_public.projects.design is 'What the public reads about the design.';
+comment on column app_public.projects.design_heading is 'Headline of the design.';
+comment on column app_public.projects.address is 'Where it is built.';
+comment on column app_public.projects.city is 'City of the address.';
+comment on column app_public.projects.time_zone is 'Time zone in which its deadlines count, such as America/Toronto.';
+comment on column app_public.projects.currency is 'Currency of all its amounts.';
+comment on column app_public.projects.website_url is 'Address of its website.';
+comment on column app_public.projects.amenities is 'What residents share, such as gym or garden.';
+comment on column app_public.projects.sales_start_date is 'When sales begin.';
+comment on column app_public.projects.completion_date is 'When it is expected to be complete.';
+comment on column app_public.projects.archived_at is 'Since when it is archived: read-only and not public.';
+comment on column app_public.projects.archived_from is E'@behavior -*\n\nThe status before it was archived.';
+comment on column app_public.projects.reservation_expiration is 'Hours that a reservation lasts.';
+comment on column app_public.projects.reservation_fee is 'What a reservation costs.';
+comment on column app_public.projects.cancellation_fee is 'What is kept when a reservation is cancelled.';
+comment on column app_public.projects.rescission_days is
+  'Days within which a buyer may withdraw from a signed purchase.';
+comment on column app_public.projects.sold_trigger is 'When a unit counts as sold.';
+comment on column app_public.projects.allow_multiple_offers is
+  'Whether several buyers may negotiate for one unit at a time.';
+comment on column app_public.projects.lead_assignment is 'Who works on a new lead.';
+comment on column app_public.projects.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint projects_organization_id_fkey on app_public.projects is
+  E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
+comment on column app_public.projects.service_index is
+  E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
+comment on index app_public.projects_slug is 'This slug is taken; choose another.';
+
+create policy portfolio on app_public.project_organizations for select to plat_user
+  using (owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
+    or project_id = any (array(select app_hidden.viewer_projects('project.read'))));
+select app_private.make_record('project_organizations', 'affiliation', 'project.manage');
+
+grant select on app_public.project_organizations to plat_user, plat_anonymous, plat_worker;
+
+comment on column app_public.project_organizations.owner_id is
+  E'@behavior -*\n\nThe organization that owns the project.';
+comment on table app_public.project_organizations is 'An organization that has a part in a project.';
+comment on column app_public.project_organizations.role is 'What it does there.';
+comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
+  E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '
+  'project; empty for outsiders.\n\nThe project.';
+comment on constraint project_organizations_organization_id_fkey on app_public.project_organizations is
+  E'@backwardBehavior -*\n\nThe organization.';
+
+create function app_private.tg_projects__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (select from app_hidden.currencies c where c.code = new.currency) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.',
+      '{"field": "currency"}');
+  end if;
+  new.address := app_hidden.complete_address(new.address,
+    (select (o.address).country from app_public.organizations o where o.id = new.organization_id));
+  new.reservation_fee := app_hidden.to_money(new.reservation_fee, new.currency, 'reservationFee');
+  new.cancellation_fee := app_hidden.to_money(new.cancellation_fee, new.currency, 'cancellationFee');
+  if tg_op = 'UPDATE' then
+    if old.status = 'ARCHIVED' and new.status = 'ARCHIVED'
+      and to_jsonb(new) - '{service_index,city}'::text[] <> to_jsonb(old) - '{service_index,city}'::text[] then
+      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    end if;
+    if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
+      perform app_hidden.fail('INVALID_TRANSITION',
+        format('The project comes back to where it was: %s.', old.archived_from),
+        jsonb_build_object('from', 'ARCHIVED', 'to', new.status, 'field', 'status', 'allowedTransitions',
+          jsonb_build_array(old.archived_from)));
+    end if;
+    if new.status = 'ARCHIVED' and old.status <> 'ARCHIVED' then
+      new.archived_at := now();
+      new.archived_from := old.status;
+    elsif new.status <> 'ARCHIVED' then
+      new.archived_at := null;
+      new.archived_from := null;
+    end if;
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.projects
+  for each row execute function app_private.tg_projects__prepare();
+
+create function app_private.tg_projects__own() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
+    values (new.id, new.organization_id, new.organization_id, 'OWNER');
+  return null;
+end $$;
+create trigger _500_own after insert on app_public.projects for each row
+  execute function app_private.tg_projects__own();
+
+create function app_private.tg_projects__public_organization() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.organizations o set has_public_project = p.is_public
+  from (select exists (select from app_public.projects p
+      where p.organization_id = new.organization_id and p.visibility = 'PUBLIC' and p.archived_at is null
+        and p.deleted_at is null) as is_public) p
+  where o.id = new.organization_id and o.has_public_project <> p.is_public;
+  return null;
+end $$;
+create trigger _510_public_organization after insert or update of visibility, status, deleted_at on app_public.projects
+  for each row execute function app_private.tg_projects__public_organization();
+
+comment on table app_private.project_record is
+  'Holds no rows: the columns of a record of a project, for `create table ... (like app_private.project_record '
+  'including all, ...)`.';
+
+create function app_public.projects_metadata(p app_public.projects) returns jsonb
+language sql stable as $$ select case when app_hidden.project_can(p.id, p.organization_id, 'project.read')
+  then p.metadata end $$;
+grant execute on function app_public.projects_metadata to plat_user, plat_anonymous;
+comment on function app_public.projects_metadata is
+  'Free data of the organization''s own programs; null for outsiders.';
+
+create function app_public.projects_allowed_transitions(p app_public.projects) returns app_public.transition[]
+language sql stable as $$
+  select case when p.status = 'ARCHIVED' then array[row(p.archived_from, true, '{}')::app_public.transition]
+    else app_hidden.transitions_from('project', to_jsonb(p)) end
+$$;
+grant execute on function app_public.projects_allowed_transitions to plat_user, plat_anonymous;
+comment on function app_public.projects_allowed_transitions is
+  E'@notNull\n\nThe steps that the project can take from its status.';
+
+create function app_public.public_projects(city text default null) returns setof app_public.projects
+language sql stable as $$
+  select p.* from app_public.projects p
+  where p.visibility = 'PUBLIC' and p.archived_at is null and p.deleted_at is null
+    and (public_projects.city is null or lower(p.city) = lower(btrim(public_projects.city)))
+$$;
+grant execute on function app_public.public_projects to plat_user, plat_anonymous;
+comment on function app_public.public_projects is $$
+@arg city Only projects in this city.
+
+Public projects, best service index first; restricted fields are null without permission.$$;
+
+create function app_public.projects_filter_query(p app_public.projects, value text) returns boolean
+language sql stable as $$
+  select lower(p.title) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
+    or lower(p.city) like '%' || regexp_replace(lower(btrim(value)), '([\\%_])', '\\\1', 'g') || '%'
+$$;
+
+create function app_public.projects_filter_archived(p app_public.projects, value boolean) returns boolean
+language sql stable as $$ select (p.archived_at is not null) = value $$;
+
+create function app_public.projects_filter_city(p app_public.projects, value text) returns boolean
+language sql stable as $$ select lower(p.city) = lower(btrim(value)) $$;
+grant execute on function app_public.projects_filter_query, app_public.projects_filter_archived,
+  app_public.projects_filter_city to plat_user, plat_anonymous;
+comment on function app_public.projects_filter_query is E'@filter query\n\nWords in title or city.';
+comment on function app_public.projects_filter_archived is
+  E'@filter archived\n\nOnly archived projects, or only others.';
+comment on function app_public.projects_filter_city is E'@filter city\n\nThe city, whatever the case.';
+
+create function app_private.tg_projects__lead_defaults() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_public.lead_sources (project_id, organization_id, name, code, category, is_system) values
+    (new.id, new.organization_id, 'Website', 'WEB_DIRECT', 'WEBSITE', true),
+    (new.id, new.organization_id, 'Walk-in', 'WALK_IN', 'WALK_IN', true),
+    (new.id, new.organization_id, 'Phone', 'PHONE', 'PHONE', true),
+    (new.id, new.organization_id, 'Referral', 'REFERRAL', 'REFERRAL', true),
+    (new.id, new.organization_id, 'Agent', 'AGENT', 'AGENT', true),
+    (new.id, new.organization_id, 'Other', 'OTHER', 'OTHER', true);
+  insert into app_public.fallout_reasons (project_id, organization_id, name, category, sequence) values
+    (new.id, new.organization_id, 'Price too high', 'PRICE', 1),
+    (new.id, new.organization_id, 'No financing', 'FINANCING', 2),
+    (new.id, new.organization_id, 'Bought elsewhere', 'COMPETITOR', 3),
+    (new.id, new.organization_id, 'Does not answer', 'UNRESPONSIVE', 4),
+    (new.id, new.organization_id, 'Other', 'OTHER', 5);
+  return null;
+end $$;
+create trigger _520_lead_defaults after insert on app_public.projects for each row
+  execute function app_private.tg_projects__lead_defaults();
+
+create function app_public.projects_filter_price(p app_public.projects, value numrange) returns boolean
+language sql stable as $$ select app_hidden.offers_price(p.id, value) $$;
+
+create function app_public.projects_filter_bedrooms(p app_public.projects, value int4range) returns boolean
+language sql stable as $$ select app_hidden.offers_bedrooms(p.id, value) $$;
+
+create or replace trigger _900_touch before update on app_public.projects for each row
+  when (old.service_index is not distinct from new.service_index) execute function app_private.tg__touch('city');
+
+comment on function app_public.projects_filter_price is
+  E'@filter price\n\nProjects with a unit for sale at such a price. Both ends included.';
+comment on function app_public.projects_filter_bedrooms is
+  E'@filter bedrooms\n\nProjects with a unit for sale with so many bedrooms. Both ends included.';
+
+create function app_public.projects_avatar(p app_public.projects) returns app_public.project_avatars
+language sql stable as $$ select a.* from app_public.project_avatars a where a.project_id = p.id
+  and a.deleted_at is null $$;
+
+create function app_public.projects_hero(p app_public.projects) returns app_public.project_images
+language sql stable as $$
+  select i.* from app_public.project_images i where i.project_id = p.id and i.deleted_at is null
+  order by i.category = 'HERO' desc, i.sequence, i.id limit 1
+$$;
+
+comment on function app_public.projects_avatar is 'The small picture that stands for it.';
+comment on function app_public.projects_hero is
+  'The large picture that stands for it: the first of category HERO, else the first.';
+
+create function app_public.projects_collections(p app_public.projects) returns setof app_public.project_collections
+language sql stable as $$
+  select c.* from app_public.project_collections c
+  where c.organization_id = p.organization_id and p.id::text = any (c.project_ids::text[])
+  order by c.sequence, c.id
+$$;
+comment on function app_public.projects_collections is 'The collections that it is in and the viewer may see.';
+
+create function app_private.tg_projects__sales_office() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into app_public.sales_offices (project_id) values (new.id);
+  return null;
+end $$;
+create trigger _530_sales_office after insert on app_public.projects for each row
+  execute function app_private.tg_projects__sales_office();
+
+create function app_private.tg_projects__city() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  area text := coalesce(btrim((new.address).administrative_area), '');
+  place text := nullif(btrim((new.address).locality), '');
+  found_id uuid;
+begin
+  if tg_op = 'UPDATE' then
+    if new.address is not distinct from old.address then
+      return null;
+    end if;
+    delete from app_private.project_cities c where c.project_id = new.id;
+  end if;
+  if place is null then
+    return null;
+  end if;
+  insert into app_private.cities (country, administrative_area, name)
+    values ((new.address).country, area, place) on conflict do nothing;
+  select c.id into found_id from app_private.cities c
+    where c.country = (new.address).country and app_hidden.fold(c.name) = app_hidden.fold(place)
+      and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
+  insert into app_private.project_cities (project_id, city_id) values (new.id, found_id);
+  return null;
+end $$;
+create trigger _540_city after insert or update of address on app_public.projects
+  for each row execute function app_private.tg_projects__city();
+
+create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+$$;
+grant execute on function app_public.projects_abstract to plat_user, plat_anonymous;
+comment on function app_public.projects_abstract is
+  'Its units in numbers; null for a buyer in a project that is not public.';
+
+create function app_private.tg_projects__search_public() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  everybody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  update app_private.search_texts t
+    set scopes = case when new.visibility = 'PUBLIC' and new.archived_at is null
+      then array_append(array_remove(t.scopes, everybody), everybody)
+      else array_remove(t.scopes, everybody) end
+    where (t.type = 'UNIT' and t.id in (select u.id from app_public.units u where u.project_id = new.id))
+      or (t.type = 'FLOOR_PLAN' and t.id in (select f.id from app_public.floor_plans f where f.project_id = new.id));
+  return null;
+end $$;
+comment on function app_private.tg_projects__search_public() is
+  'What everybody sees of a project goes with the project.';
+create trigger _540_search_public after update on app_public.projects for each row
+  when ((old.visibility = 'PUBLIC' and old.archived_at is null) is distinct
+    from (new.visibility = 'PUBLIC' and new.archived_at is null))
+  execute function app_private.tg_projects__search_public();

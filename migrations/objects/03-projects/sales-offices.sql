@@ -1,0 +1,51 @@
+-- The sales office of a project: where buyers go. Each project has exactly one, made with it.
+
+select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
+  'Where buyers go.', made_by_hand => false);
+grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
+
+comment on table app_public.sales_offices is 'Where the buyers of a project go.';
+comment on column app_public.sales_offices.title is 'What it is called.';
+comment on column app_public.sales_offices.address is 'Where it is; at the project where null.';
+comment on column app_public.sales_offices.phone is 'Phone number.';
+comment on column app_public.sales_offices.email is 'E-mail address.';
+comment on column app_public.sales_offices.notes is 'What visitors should know, such as opening hours.';
+comment on column app_public.sales_offices.by_appointment_only is 'Whether visitors need an appointment.';
+
+create function app_private.tg_sales_offices__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project_country text := (select coalesce((p.address).country, 'US') from app_public.projects p
+    where p.id = new.project_id);
+begin
+  new.address := app_hidden.with_country(new.address, new.project_id);
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.sales_offices
+  for each row execute function app_private.tg_sales_offices__prepare();
+
+create function app_public.update_sales_office(input jsonb, project_id uuid,
+  expected_version int default null) returns app_public.sales_offices
+language plpgsql volatile as $$
+declare
+  office uuid;
+begin
+  perform app_hidden.refuse_anonymous();
+  select o.id into office from app_public.sales_offices o where o.project_id = update_sales_office.project_id;
+  if office is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  return app_hidden.update_record(null::app_public.sales_offices,
+    (input - 'project_id') || jsonb_build_object('id', office));
+end $$;
+grant execute on function app_public.update_sales_office to plat_user, plat_anonymous;
+comment on function app_public.update_sales_office is $$
+@withoutId
+@arg projectId The project, by id or slug.
+@arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
+
+Changes the sales office of a project. Members that are left out stay as they are.$$;

@@ -1,0 +1,430 @@
+-- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row,
+-- what was given (bedrooms) and what holds (effective_bedrooms), so that lists filter and sort by what holds along an
+-- index.
+
+create policy team_and_public on app_public.units for select to plat_user
+  using (deleted_at is null and (
+    organization_id = any (array(select app_hidden.viewer_organizations('inventory.read')))
+    or project_id = any (array(select app_hidden.viewer_projects('inventory.read')))
+    or project_id = any (array(select app_hidden.viewer_projects('construction.write')))
+    or id = any (array(select app_hidden.viewer_purchase_units()))
+    or (status <> 'UNRELEASED' and project_id <> all (array(select app_hidden.viewer_bought_projects()))
+      and (select true from app_public.projects p where p.id = project_id))));
+create policy everybody on app_public.units for select to plat_anonymous
+  using (deleted_at is null and status <> 'UNRELEASED'
+    and (select true from app_public.projects p where p.id = project_id));
+create policy managers_insert on app_public.units for insert to plat_user
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
+
+-- Who may change only some columns is refused the others by app_private.tg__column_permissions.
+create policy team_update on app_public.units for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.describe')))
+    or project_id = any (array(select app_hidden.viewer_projects('construction.write'))));
+create policy managers_delete on app_public.units for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
+select app_private.make_record('units', 'unit', 'inventory.manage');
+update app_hidden.record_types set event_permission = 'inventory.read' where table_name = 'units';
+select app_private.make_state_machine('units', 'unit', steps => app_private.inventory_steps(),
+  initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
+  requirements => array[['AVAILABLE', 'price', 'A unit that is for sale needs a price.']]);
+select app_private.make_searchable('units', 'UNIT', 'concat_ws('' '', r.title, r.number)',
+  'concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)',
+    offered => 'r.status <> ''UNRELEASED''');
+
+grant select on app_public.units to plat_user, plat_anonymous, plat_worker;
+grant insert (project_id, title, number, subtitle, description, floor_plan_id, lot_id, building, level, phase, status,
+  price, hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model, is_spec, is_bmr,
+  is_furnished, is_accessible, mls_id, construction_status, listing_date, estimated_delivery_date, metadata) on
+  app_public.units to plat_user;
+grant update (title, number, subtitle, description, floor_plan_id, lot_id, building, level, phase, status, price,
+  hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model, is_spec, is_bmr, is_furnished,
+  is_accessible, mls_id, construction_status, listing_date, estimated_delivery_date, metadata), delete on
+  app_public.units to plat_user;
+
+comment on constraint units_level_range on app_public.units is 'Give a level between -20 and 300.';
+comment on constraint units_bedrooms_range on app_public.units is 'Give 0 to 99 bedrooms.';
+comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 baths.';
+comment on constraint units_half_baths_range on app_public.units is 'Give 0 to 99 half baths.';
+comment on constraint units_garage_range on app_public.units is 'Give room for 0 to 99 cars.';
+comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,000 square feet.';
+comment on constraint units_priced on app_public.units is 'A unit that is for sale needs a price.';
+comment on index app_public.units_number is 'There is a unit with this number in the project already.';
+comment on table app_public.units is $$
+@portfolio project.read
+@publicRows
+@connectionArgument projectId
+@defaultOrder id asc
+@filterLists status
+
+A home that is sold.$$;
+comment on column app_public.units.project_id is E'@filter projectId\n\nThe project.';
+comment on column app_public.units.floor_plan_id is E'@filter floorPlanIds\n\nThe floor plan that it is built to.';
+comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot that it stands on.';
+comment on column app_public.units.title is 'Name of the unit.';
+comment on column app_public.units.number is 'Number, unique in the project.';
+comment on column app_public.units.subtitle is 'Second line of the name.';
+comment on column app_public.units.description is 'What the public reads about it.';
+comment on column app_public.units.building is 'Building or tower.';
+comment on column app_public.units.level is E'@filter\n\nFloor that it is on.';
+comment on column app_public.units.phase is 'Phase of the project.';
+comment on column app_public.units.status is E'@filter\n\nHow far its sale is.';
+comment on column app_public.units.status_changed_at is 'Since when it has its status.';
+comment on column app_public.units.price is E'@masked\n\nList price.';
+comment on column app_public.units.original_list_price is E'@masked\n\nThe first price it was listed at.';
+comment on column app_public.units.currency is 'Currency of its amounts: the one of the project.';
+comment on column app_public.units.bedrooms is E'@masked\n\nBedrooms; null for those of the floor plan.';
+comment on column app_public.units.baths is E'@masked\n\nFull bathrooms; null for those of the floor plan.';
+comment on column app_public.units.half_baths is
+  E'@masked\n\nBathrooms without bath or shower; null for those of the floor plan.';
+comment on column app_public.units.garage is
+  E'@masked\n\nCars that the garage holds; null for those of the floor plan.';
+comment on column app_public.units.sqft is E'@masked\n\nSquare feet; null for those of the floor plan.';
+comment on column app_public.units.hoa_fee is
+  E'@masked\n\nMonthly fee of the owners'' association; null for the one of the floor plan.';
+comment on column app_public.units.orientation is
+  E'@masked\n\nThe side that it looks to; null for the one of the floor plan.';
+comment on column app_public.units.effective_bedrooms is
+  E'@secret\n@name bedrooms\n@filter bedrooms\n\nBedrooms: its own number, else that of the floor plan.';
+comment on column app_public.units.effective_baths is
+  E'@secret\n@name baths\n@filter baths\n\nFull bathrooms: its own number, else that of the floor plan.';
+comment on column app_public.units.effective_half_baths is
+  E'@secret\n@name half_baths\n\nBathrooms without bath or shower: its own number, else that of the floor plan.';
+comment on column app_public.units.effective_garage is
+  E'@secret\n@name garage\n\nCars that the garage holds: its own number, else that of the floor plan.';
+comment on column app_public.units.effective_sqft is
+  E'@secret\n@name sqft\n@filter sqft\n\nSquare feet: its own size, else that of the floor plan.';
+comment on column app_public.units.effective_hoa_fee is
+  E'@secret\n@name hoa_fee\n\nMonthly fee of the owners'' association: its own, else that of the floor plan.';
+comment on column app_public.units.effective_orientation is
+  E'@secret\n@name orientation\n\nThe side that it looks to: its own, else that of the floor plan.';
+comment on column app_public.units.view is 'What is seen from it.';
+comment on column app_public.units.address is 'Postal address.';
+comment on column app_public.units.model is 'Whether it is a model home.';
+comment on column app_public.units.is_spec is 'Whether it is built before it is sold.';
+comment on column app_public.units.is_bmr is E'@filter\n\nWhether it is sold below market rate.';
+comment on column app_public.units.is_furnished is 'Whether it is furnished.';
+comment on column app_public.units.is_accessible is 'Whether it is accessible without steps.';
+comment on column app_public.units.mls_id is 'Number in the multiple listing service.';
+comment on column app_public.units.construction_status is E'@filter\n\nHow far its construction is.';
+comment on column app_public.units.listing_date is 'Since when it is listed; set when it becomes AVAILABLE.';
+comment on column app_public.units.estimated_delivery_date is E'@masked\n\nWhen it is expected to be handed over.';
+comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';
+comment on column app_public.units.sold_at is 'When it was sold; the order of recentlySoldUnits.';
+comment on column app_public.units.sold_price is E'@masked\n\nWhat it was sold for.';
+comment on column app_public.units.closed_at is 'When it was handed over.';
+comment on column app_public.units.market_since is
+  E'@secret\n@behavior -*\n\nSince when it is on the market; null when it is not.';
+comment on column app_public.units.market_before is
+  E'@secret\n@behavior -*\n\nHow long it was on the market before that.';
+comment on column app_public.units.updated_at is E'@filter\n\nThe last change.';
+comment on column app_public.units.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint units_project_id_fkey on app_public.units is
+  E'@parent\n@fieldName project\n@foreignFieldName units\n@backwardDescription The units; those that are released for '
+  'outsiders.\n\nThe project.';
+comment on constraint units_floor_plan_id_fkey on app_public.units is
+  E'@fieldName floorPlan\n@foreignFieldName units\n@backwardDescription The units that are built to it.\n\nThe floor '
+  'plan that it is built to.';
+comment on constraint units_lot_id_fkey on app_public.units is
+  E'@fieldName lot\n@foreignFieldName units\n@backwardDescription The units that stand on it.\n\nThe lot that it '
+  'stands on.';
+
+insert into app_hidden.column_permissions (table_name, column_name, permission)
+  select 'units', unnest(array['title', 'subtitle', 'description', 'view', 'orientation', 'metadata']),
+    'inventory.describe'
+  union all select 'units', unnest(array['construction_status', 'estimated_delivery_date']), 'construction.write';
+create trigger _060_refuse_archived before update or delete on app_public.units
+  for each row execute function app_private.tg__refuse_archived();
+
+insert into app_private.event_names (subject, column_name, value, name) values ('unit', 'price', null, 'price_changed');
+
+create trigger _040_columns before update on app_public.units for each row
+  execute function app_private.tg__column_permissions('inventory.manage');
+
+-- Units. A row that somebody creates is completed when it is inserted. A function of the service that inserts many
+-- completes them itself, from one query; whoever it was, what was inserted is checked, all rows at once.
+create function app_private.tg_units__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  is_new constant boolean := tg_op = 'INSERT';
+  archived_at timestamptz;
+  zone text;
+  country text;
+begin
+  if is_new then
+    select p.organization_id, p.currency, p.archived_at, p.time_zone, (p.address).country
+      into new.organization_id, new.currency, archived_at, zone, country from app_public.projects p
+        where p.id = new.project_id;
+    if archived_at is not null then
+      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    end if;
+  elsif (new.listing_date is null and new.status = 'AVAILABLE')
+    or (new.address is distinct from null and (new.address).country is null) then
+    select p.time_zone, (p.address).country into zone, country from app_public.projects p where p.id = new.project_id;
+  end if;
+  if new.address is distinct from null and (new.address).country is null then
+    new.address.country := coalesce(country, 'US');
+  end if;
+  -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
+  if new.price is not null and (is_new or new.price is distinct from old.price) then
+    new.price := app_hidden.to_money(new.price, new.currency, 'price');
+  end if;
+  if new.hoa_fee is not null and (is_new or new.hoa_fee is distinct from old.hoa_fee) then
+    new.hoa_fee := app_hidden.to_money(new.hoa_fee, new.currency, 'hoaFee');
+  end if;
+  if new.price is null and new.status not in ('UNRELEASED', 'OFF_MARKET') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A unit that is for sale needs a price.', '{"field": "price"}');
+  end if;
+
+  if new.lot_id is not null and (is_new or new.lot_id is distinct from old.lot_id) and not exists (
+    select from app_public.lots l where l.id = new.lot_id and l.project_id = new.project_id and l.deleted_at is null)
+      then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  end if;
+  if is_new or row(new.floor_plan_id, new.bedrooms, new.baths, new.half_baths, new.garage, new.sqft, new.hoa_fee,
+    new.orientation)
+    is distinct from row(old.floor_plan_id, old.bedrooms, old.baths, old.half_baths, old.garage, old.sqft, old.hoa_fee,
+      old.orientation) then
+    if new.floor_plan_id is null then
+      select new.bedrooms, new.baths, new.half_baths, new.garage, new.sqft, new.hoa_fee, new.orientation
+        into new.effective_bedrooms, new.effective_baths, new.effective_half_baths, new.effective_garage,
+          new.effective_sqft, new.effective_hoa_fee,
+          new.effective_orientation;
+    else
+      -- Locked, so that a change of the plan in another transaction is either seen here or reaches this row.
+      select coalesce(new.bedrooms, f.bedrooms), coalesce(new.baths, f.baths), coalesce(new.half_baths, f.half_baths),
+          coalesce(new.garage, f.garage), coalesce(new.sqft, f.sqft), coalesce(new.hoa_fee, f.hoa_fee),
+            coalesce(new.orientation, f.orientation)
+        into new.effective_bedrooms, new.effective_baths, new.effective_half_baths, new.effective_garage,
+          new.effective_sqft, new.effective_hoa_fee,
+          new.effective_orientation
+        from app_public.floor_plans f where f.id = new.floor_plan_id and f.project_id = new.project_id
+          and f.deleted_at is null for share;
+      if not found then
+        perform app_hidden.fail('NOT_FOUND', 'There is no such floor plan in this project.',
+          '{"field": "floorPlanId"}');
+      end if;
+    end if;
+  end if;
+
+  if is_new or new.construction_status is distinct from old.construction_status then
+    new.move_in_ready := new.construction_status in ('COMPLETED', 'DELIVERED');
+  end if;
+  if new.status = 'AVAILABLE' then
+    if new.listing_date is null then
+      new.listing_date := (now() at time zone zone)::date;
+    end if;
+    if new.original_list_price is null then
+      new.original_list_price := new.price;
+    end if;
+  end if;
+  if is_new or new.status is distinct from old.status then
+    -- Days on market count while it is AVAILABLE or HELD.
+    if new.status in ('AVAILABLE', 'HELD') then
+      new.market_since := coalesce(new.market_since, now());
+      new.market_before := coalesce(new.market_before, '0');
+    elsif new.market_since is not null then
+      new.market_before := new.market_before + (now() - new.market_since);
+      new.market_since := null;
+    end if;
+    if new.status = 'SOLD' then
+      new.sold_at := coalesce(new.sold_at, now());
+      if new.sold_price is null then
+        new.sold_price := new.price;
+      end if;
+    elsif new.status = 'CLOSED' then
+      new.closed_at := coalesce(new.closed_at, now());
+    elsif new.sold_at is not null then
+      new.sold_at := null;
+      new.sold_price := null;
+    end if;
+  end if;
+  return new;
+end $$;
+
+create trigger _310_claimed before update on app_public.units for each row
+  when (old.status is distinct from new.status or old.lot_id is distinct from new.lot_id)
+    execute function app_private.tg__claimed();
+
+create trigger _300_claimed before delete on app_public.units for each row execute function app_private.tg__claimed();
+
+create function app_public.units_price(u app_public.units) returns app_public.money
+language sql stable as $$
+  select case when u.price is not null and (u.status = 'AVAILABLE' or app_hidden.project_can(u.project_id,
+    u.organization_id, 'inventory.read')) then u.price end
+$$;
+
+create function app_public.units_original_list_price(u app_public.units) returns app_public.money
+language sql stable as $$ select case when u.original_list_price is not null
+  and app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.original_list_price end $$;
+
+create function app_public.units_sold_price(u app_public.units) returns app_public.money
+language sql stable as $$ select case when u.sold_price is not null
+  and app_hidden.project_can(u.project_id, u.organization_id, 'sale.read') then u.sold_price end $$;
+
+create function app_public.units_metadata(u app_public.units) returns jsonb
+language sql stable as $$ select case when u.metadata is not null
+  and app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') then u.metadata end $$;
+
+create function app_public.units_estimated_delivery_date(u app_public.units) returns date
+language sql stable as $$
+  select case
+    when u.estimated_delivery_date is null then null
+    when app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read')
+      or app_hidden.project_can(u.project_id, u.organization_id, 'construction.write') then u.estimated_delivery_date
+    else date_trunc('month', u.estimated_delivery_date)::date end
+$$;
+
+create function app_public.units_ppsf(u app_public.units) returns numeric
+language sql stable as $$ select round(app_public.units_price(u) / nullif(u.effective_sqft, 0), 2) $$;
+
+create function app_public.units_floor_plan_overrides(u app_public.units) returns jsonb
+language sql stable as $$
+  select case when u.floor_plan_id is null then '{}'
+    else jsonb_strip_nulls(jsonb_build_object('bedrooms', u.bedrooms, 'baths', u.baths, 'halfBaths', u.half_baths,
+    'garage', u.garage, 'sqft', u.sqft, 'hoaFee', u.hoa_fee::text, 'orientation', u.orientation)) end
+$$;
+
+create function app_public.units_standard_status(u app_public.units) returns app_public.standard_status
+language sql stable as $$
+  select (case u.status when 'UNRELEASED' then 'COMING_SOON' when 'AVAILABLE' then 'ACTIVE' when 'HELD' then 'HOLD'
+    when 'RESERVED' then 'ACTIVE_UNDER_CONTRACT' when 'PENDING' then 'PENDING' when 'SOLD' then 'PENDING' when 'CLOSED'
+      then 'CLOSED'
+    else 'WITHDRAWN' end)::app_public.standard_status
+$$;
+
+create function app_public.units_days_on_market(u app_public.units) returns int
+language sql stable as $$
+  select floor(extract(epoch from u.market_before + coalesce(now() - u.market_since, '0')) / 86400)::int
+$$;
+
+create function app_public.units_allowed_transitions(u app_public.units) returns app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('unit',
+  jsonb_build_object('status', u.status, 'price', u.price)) $$;
+
+-- Whether the viewer may know the price is asked of those only that have such a price.
+create function app_public.units_filter_price(u app_public.units, value numrange) returns boolean
+language sql stable as $$
+  select case when u.price::numeric <@ value then u.status = 'AVAILABLE'
+    or app_hidden.project_can(u.project_id, u.organization_id, 'inventory.read') else false end
+$$;
+
+create function app_public.units_filter_delivery_date(u app_public.units, value daterange) returns boolean
+language sql stable as $$ select app_public.units_estimated_delivery_date(u) <@ value $$;
+
+create function app_public.units_filter_query(u app_public.units, value text) returns boolean
+language sql stable as $$
+  select app_hidden.contains_words(concat_ws(' ', u.title, u.subtitle, u.number, u.building, u.mls_id,
+    (u.address).thoroughfare), value)
+$$;
+
+create function app_public.units_price_history(u app_public.units) returns setof app_public.price_changes
+language sql stable rows 5 as $$ select c.* from app_public.price_changes c where c.subject_id = u.id
+  order by c.event_id desc $$;
+
+grant execute on function app_public.units_price, app_public.units_original_list_price, app_public.units_sold_price,
+  app_public.units_metadata, app_public.units_estimated_delivery_date, app_public.units_ppsf,
+  app_public.units_floor_plan_overrides, app_public.units_standard_status, app_public.units_days_on_market,
+  app_public.units_allowed_transitions, app_public.units_filter_price, app_public.units_filter_delivery_date,
+  app_public.units_filter_query, app_public.floor_plans_price_min, app_public.floor_plans_available_count,
+  app_public.floor_plans_filter_price, app_public.units_price_history, app_public.lots_price_history,
+  app_public.recently_sold_units, app_public.projects_filter_price, app_public.projects_filter_bedrooms to plat_user,
+  plat_anonymous;
+comment on function app_public.units_price is 'List price; outsiders see it while the unit is AVAILABLE.';
+comment on function app_public.units_original_list_price is
+  'The first price it was listed at; null without the permission inventory.read.';
+comment on function app_public.units_sold_price is 'What it was sold for; null without the permission sale.read.';
+comment on function app_public.units_metadata is
+  'Free data of the organization''s own programs; null without the permission inventory.read.';
+comment on function app_public.units_estimated_delivery_date is
+  'When it is expected to be handed over; the first of the month for outsiders.';
+comment on function app_public.units_ppsf is 'Price per square foot.';
+comment on function app_public.units_floor_plan_overrides is
+  'The values that the unit does not have from its floor plan.';
+comment on function app_public.units_standard_status is
+  E'@notNull\n\nThe status in the words of the RESO Data Dictionary.';
+comment on function app_public.units_days_on_market is
+  'Whole days that it has been AVAILABLE or HELD; null when it never was.';
+comment on function app_public.units_allowed_transitions is
+  E'@notNull\n\nThe steps that the unit can take by hand from its status.';
+comment on function app_public.units_price_history is
+  E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
+  'inventory.read.';
+
+comment on function app_public.units_filter_price is
+  E'@filter price\n\nPrice as the viewer sees it. Both ends included.';
+comment on function app_public.units_filter_delivery_date is
+  E'@filter deliveryDate\n\nExpected delivery as the viewer sees it. Both ends included.';
+
+create trigger _200_prepare before update on app_public.units for each row
+  execute function app_private.tg_units__prepare();
+
+-- The roles of the API may not give the organization.
+create trigger _200_prepare_first before insert on app_public.units for each row when (new.organization_id is null)
+  execute function app_private.tg_units__prepare();
+
+create function app_private.tg_units__check() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (
+    select from new_rows n
+    join app_public.projects p on p.id = n.project_id
+    left join app_hidden.currencies c on c.code = p.currency
+    left join app_public.lots l on l.id = n.lot_id
+    left join app_public.floor_plans f on f.id = n.floor_plan_id
+    where p.archived_at is not null or n.currency <> p.currency or l.deleted_at is not null or f.deleted_at is not null
+      or n.price <> round(n.price, coalesce(c.digits, 2)) or n.hoa_fee <> round(n.hoa_fee, coalesce(c.digits, 2))
+        or (n.address is distinct from null and (n.address).country is null)
+      or row(n.effective_bedrooms, n.effective_baths, n.effective_half_baths, n.effective_garage, n.effective_sqft,
+        n.effective_hoa_fee, n.effective_orientation)
+        is distinct from row(coalesce(n.bedrooms, f.bedrooms), coalesce(n.baths, f.baths),
+          coalesce(n.half_baths, f.half_baths), coalesce(n.garage, f.garage),
+          coalesce(n.sqft, f.sqft), coalesce(n.hoa_fee, f.hoa_fee), coalesce(n.orientation, f.orientation))
+      or n.move_in_ready <> (n.construction_status in ('COMPLETED', 'DELIVERED'))
+      or (n.status = 'AVAILABLE' and (n.listing_date is null or n.original_list_price is null or n.market_since is null
+        or n.market_before is null))
+  ) then
+    raise exception 'a unit was inserted past its rules' using errcode = 'assert_failure';
+  end if;
+  return null;
+end $$;
+create trigger _940_check after insert on app_public.units referencing new table as new_rows
+  for each statement execute function app_private.tg_units__check();
+
+create function app_public.units_promotions(u app_public.units) returns setof app_public.promotions
+language sql stable rows 3 as $$
+  select p.* from app_public.promotions p
+  where p.project_id = u.project_id and p.deleted_at is null and app_public.promotions_status(p) = 'ACTIVE'
+    and (p.applies_to = 'PROJECT' or exists (select from app_hidden.promotion_targets t
+      where t.promotion_id = p.id and (t.unit_id = u.id or t.lot_id = u.lot_id or t.floor_plan_id = u.floor_plan_id)))
+  order by p.starts_at desc, p.id desc
+$$;
+comment on function app_public.units_promotions is
+  E'@ordered\n\nThe promotions that run now and are for this unit, its lot, its floor plan or the whole project; '
+  'outsiders see the public ones.';
+
+create function app_public.units_lease_permit(u app_public.units) returns app_public.lease_permits
+language sql stable as $$
+  select l from app_public.lease_permits l
+  where l.unit_id = u.id and l.deleted_at is null and l.status not in ('EXPIRED', 'REVOKED')
+$$;
+grant execute on function app_public.units_lease_permit to plat_user, plat_anonymous;
+comment on function app_public.units_lease_permit is
+  'The lease permit that it has, but for one that expired or was revoked; null without the permission '
+  'inventory.manage.';
+
+comment on function app_public.units_filter_query is
+  E'@filter query\n@finder units_with_words\n\nWords in title, subtitle, number, building, MLS number or street.';
+
+create function app_public.units_active_reservation(u app_public.units) returns app_public.reservations
+language sql stable as $$
+  select r.* from app_public.reservations r where r.unit_id = u.id and r.status in ('PENDING', 'CONFIRMED')
+    and r.deleted_at is null limit 1
+$$;
+comment on function app_public.units_active_reservation is
+  'The reservation that it has now; null without the permission sale.read.';
+
+create function app_public.units_buyer(u app_public.units) returns app_public.buyers
+language sql stable as $$
+  select b from app_public.buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
+$$;
+comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';

@@ -1,0 +1,65 @@
+select app_private.make_project_record('lead_notes', 'lead_note', 'lead.write');
+select app_private.make_buyer_list('lead_notes', 'notes', 'The notes, pinned first, then newest first',
+  'pinned desc, id desc');
+
+-- Own leads need no condition of their own here: nobody sees others where own ones are all that one may write to.
+grant select on app_public.lead_notes to plat_user, plat_anonymous, plat_worker;
+grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibility), delete on app_public.lead_notes to
+  plat_user;
+grant insert (buyer_id) on app_public.lead_notes to plat_user;
+
+comment on column app_public.lead_notes.text is 'What it says.';
+comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
+comment on column app_public.lead_notes.visibility is 'Who reads it.';
+comment on column app_public.lead_notes.author_id is 'Who wrote it.';
+comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
+comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is E'@behavior -*\n\nThe project.';
+comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is
+  E'@fieldName author\n@backwardBehavior -*\n\nWho wrote it.';
+comment on constraint lead_notes_one_person on app_public.lead_notes is 'Name either the lead or the buyer.';
+comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
+comment on column app_public.lead_notes.lead_id is 'The lead; either this or the buyer.';
+comment on column app_public.lead_notes.buyer_id is 'The buyer; either this or the lead.';
+comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is
+  E'@fieldName lead\n@foreignFieldName notes\n@backwardDescription The notes, pinned first, then newest first.\n\nThe '
+  'lead; null where it is on a buyer, or not the viewer''s to see.';
+comment on constraint lead_notes_buyer_id_fkey on app_public.lead_notes is
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is on a lead.';
+
+create function app_private.tg_lead_notes__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.text is distinct from old.text then
+    new.edited_at := now();
+  end if;
+  return new;
+end $$;
+
+create trigger _010_deal before insert on app_public.lead_notes for each row
+  execute function app_private.tg__deal_child();
+create trigger _010_prepare before update on app_public.lead_notes for each row
+  execute function app_private.tg_lead_notes__prepare();
+do $$
+declare
+  readers text := app_private.deal_child_condition('lead_notes', 'lead.read', 'buyer.read');
+  writers text := app_private.deal_child_condition('lead_notes', 'lead.write', 'buyer.write');
+begin
+  execute format($s$create policy readers on app_public.lead_notes for select to plat_user
+    using (deleted_at is null and (%s)
+    and (visibility = 'TEAM'
+      or author_id = (select app_public.current_user_id())
+      or (visibility = 'ORGANIZATION'
+        and organization_id = any (array(select app_hidden.viewer_organizations('org.member'))))
+      or (visibility = 'ASSIGNEE' and case
+        when lead_id is not null then (select d.assignee_id from app_public.leads d
+          where d.id = lead_notes.lead_id) = (select app_public.current_user_id())
+        else buyer_id = any (array(select app_hidden.viewer_assigned_buyers())) end)))$s$, readers);
+  execute format($s$create policy writers_insert on app_public.lead_notes for insert to plat_user
+    with check (author_id = (select app_public.current_user_id()) and (%s))$s$, writers);
+  execute format($s$create policy writers_update on app_public.lead_notes for update to plat_user
+    using ((author_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))) and (%s))$s$, writers);
+  execute format($s$create policy writers_delete on app_public.lead_notes for delete to plat_user
+    using ((author_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))) and (%s))$s$, writers);
+end $$;

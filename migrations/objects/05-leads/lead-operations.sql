@@ -1,0 +1,233 @@
+-- What calls, mails and appointments do to their lead, or to the lead that the buyer was:
+--
+--   the first outbound call, mail or agreed appointment   NEW → CONTACTED, firstResponseAt
+--   messages, calls, appointments                         lastInteractionAt, which never goes back
+--   a call with the outcome DO_NOT_CALL                   doNotContact
+--
+-- A call that was only queued, or failed or was given up before it rang through, reached nobody and does nothing.
+
+comment on function app_hidden.fold(text) is 'Text for comparing: without case and accents.';
+
+create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  found_id uuid;
+  knows_all boolean := app_hidden.organization_can(organization_id, 'org.member')
+    or app_hidden.organization_can(organization_id, 'lead.read');
+begin
+  if length(agent.name) > 300 or length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.',
+      jsonb_build_object('field', case when length(agent.name) > 300 then 'agent.name'
+      when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
+  if agent.id is not null then
+    select a.id into found_id from app_public.agents a where a.id = agent.id
+      and a.organization_id = agent_for.organization_id and a.deleted_at is null
+      and (knows_all or exists (select from app_public.leads l where l.agent_id = a.id
+        and l.assignee_id = app_public.current_user_id() and l.deleted_at is null));
+    if found_id is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such agent.', '{"field": "agent.id"}');
+    end if;
+  elsif agent.email is not null then
+    select a.id into found_id from app_public.agents a
+      where a.organization_id = agent_for.organization_id and a.email = lower(agent.email) and a.deleted_at is null;
+  end if;
+  if found_id is not null then
+    -- An affiliated organization names an agent, it does not change what the owner knows about them.
+    update app_public.agents a set
+      name = coalesce(btrim(agent.name), a.name),
+        phone = coalesce(app_hidden.to_e164(agent.phone, country, 'agent.phone'), a.phone),
+      brokerage = coalesce(btrim(agent.brokerage), a.brokerage),
+        license_number = coalesce(btrim(agent.license_number), a.license_number)
+      where a.id = found_id and knows_all;
+    return found_id;
+  end if;
+  if nullif(btrim(agent.name), '') is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A new agent needs a name.', '{"field": "agent.name"}');
+  end if;
+  insert into app_public.agents (organization_id, name, email, phone, brokerage, license_number)
+    values (agent_for.organization_id, btrim(agent.name), lower(agent.email),
+      app_hidden.to_e164(agent.phone, country, 'agent.phone'),
+      nullif(btrim(agent.brokerage), ''), nullif(btrim(agent.license_number), ''))
+    on conflict do nothing returning id into found_id;
+  return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
+end $$;
+comment on function app_private.agent_for(uuid, app_public.agent_input, text) is
+  'The agent that the input names, found or made; a phone number without a country code is one of the country.';
+
+create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Only for leads that the viewer has just written: the callers did so as the viewer.
+  update app_public.leads l set agent_id = case when agent is distinct from null
+    then app_private.agent_for(lead.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
+    where l.id = lead.id;
+end $$;
+
+create function app_private.live_lead(project_id uuid, email text) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+$$;
+grant execute on function app_private.set_lead_agent, app_private.live_lead to plat_user;
+
+create function app_public.create_lead(
+  input jsonb,
+  agent app_public.agent_input default null,
+  on_duplicate app_public.duplicate_policy default 'ERROR'
+) returns app_public.leads
+language plpgsql volatile as $$
+declare
+  lead app_public.leads;
+  existing_id uuid;
+  violated text;
+begin
+  perform app_hidden.require_viewer();
+  begin
+    lead := app_hidden.create_record(null::app_public.leads, input);
+  exception when unique_violation then
+    get stacked diagnostics violated = constraint_name;
+    if violated <> 'leads_live_email' then
+      raise;
+    end if;
+    existing_id := app_private.live_lead(app_hidden.record_id('projects', input ->> 'project_id', 'projectId'),
+      input ->> 'email');
+    select * into lead from app_public.leads l where l.id = existing_id;
+    if coalesce(on_duplicate, 'ERROR') = 'ERROR' or lead.id is null then
+      -- Somebody else's lead stays theirs: its id is told to those who may see it.
+      perform app_hidden.fail('CONFLICT', 'There is a lead with this e-mail address in the project already.',
+        jsonb_strip_nulls(jsonb_build_object('field', 'email', 'existingId', lead.id)));
+    end if;
+    if on_duplicate = 'MERGE' then
+      lead := app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', existing_id) || (
+        select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
+        where i.key in ('phone', 'address', 'company', 'source_id', 'is_represented', 'metadata', 'assignee_id')
+          and i.value <> 'null' and to_jsonb(lead) ->> i.key is null));
+    end if;
+    return lead;
+  end;
+  if agent is distinct from null then
+    perform app_private.set_lead_agent(lead, agent);
+    select * into lead from app_public.leads l where l.id = lead.id;
+  end if;
+  return lead;
+end $$;
+comment on function app_public.create_lead is $$
+@arg agent The agent who brings the lead.
+@arg onDuplicate What to do when the project has a lead with this e-mail address; ERROR where left out.
+
+Creates a lead. The sales team is not notified; contactProject does that.$$;
+
+create function app_public.update_lead(input jsonb, agent app_public.agent_input default null) returns app_public.leads
+language plpgsql volatile as $$
+declare
+  lead app_public.leads;
+begin
+  perform app_hidden.require_viewer();
+  if input ? 'assignee_id' then
+    perform app_private.lock_lead(l.id) from app_public.leads l
+      where l.id = app_hidden.record_id('leads', input ->> 'id');
+  end if;
+  lead := app_hidden.update_record(null::app_public.leads, input);
+  if input ? 'agent' then
+    perform app_private.set_lead_agent(lead, agent);
+    select * into lead from app_public.leads l where l.id = lead.id;
+  end if;
+  return lead;
+end $$;
+comment on function app_public.update_lead is $$
+@arg agent The agent who brings the lead; null for none.
+
+Changes a lead.$$;
+grant execute on function app_public.create_lead, app_public.update_lead to plat_user, plat_anonymous;
+
+create function app_public.delete_lead_source(id uuid,
+  reassign_to_id uuid default null) returns app_public.delete_lead_source_payload
+language plpgsql volatile as $$
+declare
+  source app_public.lead_sources;
+  target app_public.lead_sources;
+  amount int := 0;
+begin
+  perform app_hidden.require_viewer();
+  select * into source from app_public.lead_sources s where s.id = delete_lead_source.id;
+  if source is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead source.', '{"field": "id"}');
+  end if;
+  if reassign_to_id is not null then
+    if not app_hidden.organization_can(source.organization_id, 'project.manage') then
+      perform app_hidden.refuse('lead_sources', 'delete');
+    end if;
+    select * into target from app_public.lead_sources s where s.id = reassign_to_id and s.project_id = source.project_id
+      and s.id <> source.id;
+    if target is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.',
+        '{"field": "reassignToId"}');
+    end if;
+    update app_public.leads l set source_id = target.id where l.source_id = source.id;
+    get diagnostics amount = row_count;
+  elsif app_hidden.organization_can(source.organization_id, 'project.manage') and not source.is_system then
+    select count(*) into amount from app_public.leads l where l.source_id = source.id;
+    if amount > 0 then
+      perform app_hidden.fail('CONFLICT',
+        format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them '
+        'to another source.',
+        amount || case when amount = 1 then ' lead' else ' leads' end),
+          jsonb_build_object('dependents', jsonb_build_object('leads', amount)));
+    end if;
+  end if;
+  perform app_hidden.delete_record(null::app_public.lead_sources, source.id::text);
+  return row(source.id, true, source.project_id, amount);
+end $$;
+comment on function app_public.delete_lead_source is $$
+@arg reassignToId Leads of the deleted source move there; without it, a source with leads is not deleted.
+
+Deletes a lead source.$$;
+grant execute on function app_public.delete_lead_source to plat_user, plat_anonymous;
+
+-- Neither LIKE nor a trigram is leakproof, so under row security they reach no index: these look first, among what the
+-- viewer sees, and leave the rest, such as deleted leads, to the policy.
+create function app_private.find_leads(condition text) returns setof uuid
+language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+declare
+  organizations uuid[] := array(select app_hidden.viewer_organizations('lead.read'));
+  projects uuid[] := array(select app_hidden.viewer_projects('lead.read'));
+  own_projects uuid[] := array(select app_hidden.viewer_own_projects('lead.read'));
+begin
+  -- Written out, so that it is planned for its own words: a rare one by the index, a frequent one without.
+  return query execute 'select l.id from app_public.leads l where l.organization_id = any ($1) and ' || condition || '
+    and (l.organization_id = any ($2) or l.project_id = any ($3) or (l.assignee_id = $4 and l.project_id = any ($5)))'
+    using organizations || array(select distinct p.organization_id from app_public.projects p
+      where p.id = any (projects || own_projects)),
+      organizations, projects, app_public.current_user_id(), own_projects;
+end $$;
+comment on function app_private.find_leads(text) is
+  'Leads that the viewer sees and that meet a condition on l, which is SQL: callers quote what they put into it.';
+
+create function app_hidden.matching_leads(query text) returns setof uuid
+language sql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+  select app_private.find_texts('LEAD', 'lead.read', query, 'r.search_text')
+$$;
+comment on function app_hidden.matching_leads(text) is 'Leads that the viewer sees and that contain every word.';
+
+create function app_hidden.leads_with_phone(phone text) returns setof uuid
+language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+  select app_private.find_leads(case
+    when phone ~ '^\s*(\+|00)' then format('reverse(l.phone) = %L', reverse(app_hidden.to_e164(phone, null)))
+    when phone !~ '[1-9]' then 'false'
+    else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
+$$;
+comment on function app_hidden.leads_with_phone(text) is
+  'Leads that the viewer sees and whose phone number is this one or ends in these digits.';
+
+create function app_private.lead_interaction(lead_id uuid, at timestamptz, is_response boolean) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.lead_interactions(array[lead_id], at, is_response)
+$$;
+comment on function app_private.lead_interaction(uuid, timestamptz, boolean) is
+  'Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or '
+  'appointment.';
+
+comment on function app_private.live_lead(uuid,text) is
+  E'@withoutViewer Callers may write leads of the project, where an address is in use once.\n\nThe lead of a project '
+  'with an e-mail address.';

@@ -1,0 +1,71 @@
+create policy sellers on app_public.lead_sources for select to plat_user
+  using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    or organization_id = any (array(select app_hidden.viewer_organizations('project.manage')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+    or project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))));
+create policy managers_insert on app_public.lead_sources for insert to plat_user
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+create policy managers_update on app_public.lead_sources for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+create policy managers_delete on app_public.lead_sources for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+select app_private.make_project_record('lead_sources', 'lead_source', 'project.manage');
+
+grant select on app_public.lead_sources to plat_user, plat_anonymous, plat_worker;
+grant insert (project_id, name, code, category, active), update (name, category, active), delete on
+  app_public.lead_sources to plat_user;
+
+comment on constraint lead_sources_code_format on app_public.lead_sources is
+  'A code has upper-case letters, digits and underscores, such as WEB_DIRECT.';
+comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
+comment on table app_public.lead_sources is 'Where the leads of a project come from.';
+comment on column app_public.lead_sources.name is 'Name of the source.';
+comment on column app_public.lead_sources.code is
+  E'@insertOptional\n\nStable code, upper snake case, unique in the project; made from the name where left out.';
+comment on column app_public.lead_sources.category is 'Kind of the source.';
+comment on column app_public.lead_sources.is_system is 'Belongs to every project and cannot be deleted.';
+comment on column app_public.lead_sources.active is 'Whether it is offered for new leads.';
+comment on constraint lead_sources_project_id_fkey on app_public.lead_sources is
+  E'@parent\n@fieldName project\n@foreignFieldName leadSources\n@backwardPermission lead.read\n@backwardDescription '
+  'Where leads come from; null without the permission lead.read.\n\nThe project.';
+
+create function app_private.tg_lead_sources__keep_system() returns trigger
+language plpgsql volatile as $$
+begin
+  if old.is_system then
+    perform app_hidden.fail('CONFLICT',
+      'This lead source belongs to every project and cannot be deleted; switch it off with active: false.');
+  end if;
+  return old;
+end $$;
+create trigger _200_keep_system before delete on app_public.lead_sources for each row
+  execute function app_private.tg_lead_sources__keep_system();
+
+create function app_private.tg_lead_sources__code() returns trigger
+language plpgsql volatile as $$
+begin
+  if new.code is null then
+    new.code := left(btrim(upper(regexp_replace(app_hidden.fold(new.name), '[^a-z0-9]+', '_', 'g')), '_'), 50);
+    if new.code !~ '^[A-Z]' then
+      new.code := left('SOURCE_' || new.code, 50);
+    end if;
+  end if;
+  return new;
+end $$;
+create trigger _200_code before insert on app_public.lead_sources for each row
+  execute function app_private.tg_lead_sources__code();
+
+create function app_public.lead_sources_lead_count(s app_public.lead_sources) returns int
+language sql stable as $$ select count(*)::int from app_public.leads l where l.source_id = s.id $$;
+comment on function app_public.lead_sources_lead_count is
+  E'@notNull\n\nHow many leads that the viewer sees came from it.';
+
+create function app_private.tg_lead_sources__leave_trackers() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
+  return null;
+end $$;
+create trigger _500_leave_trackers after update of deleted_at on app_public.lead_sources
+  for each row when (old.deleted_at is null and new.deleted_at is not null)
+  execute function app_private.tg_lead_sources__leave_trackers();

@@ -1,0 +1,383 @@
+-- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
+--
+-- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.
+
+comment on type app_public.agent_input is 'An agent: an existing one by id, or one to find by e-mail or make.';
+
+comment on column app_public.agent_input.id is 'An existing agent.';
+comment on column app_public.agent_input.name is 'Full name.';
+comment on column app_public.agent_input.email is 'E-mail address; an agent of the organization with it is taken.';
+comment on column app_public.agent_input.phone is 'Phone number.';
+comment on column app_public.agent_input.brokerage is 'Brokerage the agent works for.';
+comment on column app_public.agent_input.license_number is 'Number of the licence.';
+
+create policy sellers on app_public.leads for select to plat_user
+  using (deleted_at is null and (
+    organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('lead.read'))))));
+create policy sellers_insert on app_public.leads for insert to plat_user
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+create policy sellers_update on app_public.leads for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+create policy sellers_delete on app_public.leads for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+select app_private.make_project_record('leads', 'lead', 'lead.write');
+
+-- Open states among each other by hand; LOST and UNQUALIFIED and back; CONVERTED by the service.
+select app_private.make_state_machine('leads', 'lead',
+  steps => (
+    with open_states (state) as (select unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT', 'NEGOTIATING',
+      'RESERVED'])),
+    all_steps as (
+      select a.state as from_state, b.state as to_state, 'hand' as how from open_states a, open_states b
+        where a.state <> b.state
+      union all select state, ended, 'hand' from open_states, unnest(array['LOST', 'UNQUALIFIED']) ended
+      union all select ended, state, 'hand' from open_states, unnest(array['LOST', 'UNQUALIFIED']) ended
+      union all select state, 'CONVERTED', 'service' from open_states
+    )
+    select array_agg(array[from_state, to_state, how]) from all_steps),
+  initial => array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT'],
+  requirements => array[['LOST', 'fallout_reason_id', 'A lead that is lost needs a fallout reason.']]);
+select app_private.make_searchable('leads', 'LEAD', 'concat_ws('' '', r.name, r.legal_name)',
+  'concat_ws('' '', r.first_name, r.last_name, r.email, r.phone, r.company)', assignee => 'r.assignee_id');
+
+grant select on app_public.leads to plat_user, plat_anonymous, plat_worker;
+grant insert (project_id, name, email, phone, address, status, source, source_id, company, is_agent, is_represented,
+  subscribed, assignee_id, registered_at, tags, metadata) on app_public.leads to plat_user;
+grant update (name, first_name, last_name, legal_name, email, phone, address, status, source_id, company, is_agent,
+  is_represented, subscribed, do_not_contact, preferred_language, assignee_id, budget_min, budget_max, preapproved,
+  fallout_reason_id, fallout_note, tags, metadata) on app_public.leads to plat_user;
+grant delete on app_public.leads to plat_user;
+
+comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
+comment on index app_public.leads_live_email is 'There is a lead with this e-mail address in the project already.';
+comment on table app_public.leads is $$
+@portfolio lead.read
+@defaultOrder registered_at desc
+@filterLists status
+
+A person who may buy.$$;
+comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.leads.name is 'Full name as given.';
+comment on column app_public.leads.first_name is 'Given name.';
+comment on column app_public.leads.last_name is 'Family name.';
+comment on column app_public.leads.legal_name is 'Name for contracts.';
+comment on column app_public.leads.email is 'E-mail address; at most one lead of a project has it.';
+comment on column app_public.leads.phone is 'Phone number.';
+comment on column app_public.leads.address is 'Postal address.';
+comment on column app_public.leads.company is 'Company.';
+comment on column app_public.leads.preferred_language is 'Language to write in.';
+comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
+comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
+comment on column app_public.leads.tags is E'@filter\n\nFree words.';
+comment on column app_public.leads.origin is E'@filter\n\nThe technical way in.';
+comment on column app_public.leads.source is 'Code of the source, such as WEB_DIRECT.';
+comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
+comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
+comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
+comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe member who works on the lead.';
+comment on column app_public.leads.agent_id is 'The agent who brings the lead.';
+comment on column app_public.leads.fallout_reason_id is 'Why the lead was lost; required for the status LOST.';
+comment on column app_public.leads.subscribed is 'Whether the lead follows marketing mail.';
+comment on column app_public.leads.do_not_contact is 'Whether the lead asked not to be contacted.';
+comment on column app_public.leads.registered_at is
+  E'@filter\n\nWhen the lead registered; the order of leads. May precede insertedAt.';
+comment on column app_public.leads.updated_at is E'@filter\n\nThe last change.';
+comment on column app_public.leads.first_response_at is 'The first contact by the sales team.';
+comment on column app_public.leads.last_interaction_at is E'@filter\n\nThe last message, call or appointment.';
+comment on column app_public.leads.budget_min is 'Lowest budget.';
+comment on column app_public.leads.budget_max is 'Highest budget.';
+comment on column app_public.leads.preapproved is 'Whether a lender approved the lead.';
+comment on column app_public.leads.fallout_note is 'Why the lead was lost, in words.';
+comment on column app_public.leads.lost_at is 'When the lead was lost.';
+comment on column app_public.leads.converted_at is 'When the lead became a buyer.';
+comment on column app_public.leads.metadata is 'Free data of the organization''s own programs.';
+comment on column app_public.leads.search_text is E'@secret\n@behavior -*\n\nFor searching.';
+comment on constraint leads_project_id_fkey on app_public.leads is
+  E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
+  'leads, newest registration first; null without the permission lead.read.\n\nThe project.';
+comment on constraint leads_source_id_fkey on app_public.leads is
+  E'@fieldName leadSource\n@backwardBehavior -*\n\nThe source as the project defines it.';
+comment on constraint leads_fallout_reason_id_fkey on app_public.leads is
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy the lead was lost.';
+comment on constraint leads_agent_id_fkey on app_public.leads is
+  E'@fieldName agent\n@foreignFieldName leads\n@backwardDescription The leads that the agent brings.\n\nThe agent who '
+  'brings the lead.';
+comment on constraint leads_assignee_id_fkey on app_public.leads is
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
+comment on column app_public.leads.status_before_deal is
+  E'@secret\n@behavior -*\n\nThe status before the reservation or negotiation that it has now.';
+comment on column app_public.leads.unsubscribed_at is
+  'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it '
+  'again, and for those who never did either.';
+comment on constraint leads_subscription on app_public.leads is
+  'A lead follows marketing mail or has unsubscribed from it.';
+comment on constraint leads_email_lower on app_public.leads is 'Give the e-mail address in lower case.';
+comment on constraint leads_phone_e164 on app_public.leads is
+  'Give a phone number with its country code, such as +14165550123.';
+
+create function app_private.tg_leads__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project_country text;
+  project_currency text;
+  applies boolean;
+begin
+  select coalesce((p.address).country, 'US'), p.currency into project_country, project_currency
+    from app_public.projects p where p.id = new.project_id;
+  -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
+  if new.email <> lower(new.email) then
+    new.email := lower(new.email);
+  end if;
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    new.phone := app_hidden.to_e164(new.phone, coalesce(project_country, 'US'));
+  end if;
+  if new.address is distinct from null then
+    new.address := app_hidden.complete_address(new.address, project_country);
+  end if;
+  if new.budget_min is not null then
+    new.budget_min := app_hidden.to_money(new.budget_min, project_currency, 'budgetMin');
+  end if;
+  if new.budget_max is not null then
+    new.budget_max := app_hidden.to_money(new.budget_max, project_currency, 'budgetMax');
+  end if;
+  if new.registered_at > now() + interval '1 minute' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A lead cannot be registered in the future.',
+      '{"field": "registeredAt"}');
+  end if;
+  -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
+  -- Who sees own leads only keeps the lead they bring.
+  if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
+    and not coalesce(app_hidden.is_service(), false) then
+    if new.project_id = any (array(select app_hidden.viewer_own_projects('lead.write'))) then
+      new.assignee_id := app_public.current_user_id();
+    end if;
+  end if;
+  if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
+    if not exists (
+      select from app_public.organization_user_connections m
+      join app_public.project_organizations p on p.organization_id = m.organization_id
+      where m.user_id = new.assignee_id and p.project_id = new.project_id) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'A lead is assigned to a member of an organization of its project.',
+        '{"field": "assigneeId"}');
+    end if;
+  end if;
+  if new.fallout_reason_id is not null
+    and (tg_op = 'INSERT' or new.fallout_reason_id is distinct from old.fallout_reason_id) then
+    select 'LEAD' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
+      where r.id = new.fallout_reason_id and r.project_id = new.project_id and r.deleted_at is null;
+    if applies is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such fallout reason in this project.',
+        '{"field": "falloutReasonId"}');
+    elsif not applies then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This fallout reason does not apply to leads.',
+        '{"field": "falloutReasonId"}');
+    end if;
+  end if;
+  if new.source_id is not null and (tg_op = 'INSERT' or new.source_id is distinct from old.source_id) then
+    select s.code into new.source from app_public.lead_sources s
+      where s.id = new.source_id and s.project_id = new.project_id and s.deleted_at is null;
+    if not found then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such lead source in this project.', '{"field": "sourceId"}');
+    end if;
+  elsif tg_op = 'INSERT' and new.source is not null then
+    select s.id into new.source_id from app_public.lead_sources s
+      where s.project_id = new.project_id and s.code = upper(new.source) and s.deleted_at is null;
+  end if;
+  if tg_op = 'INSERT' or new.status is distinct from old.status then
+    if new.status = 'LOST' or new.lost_at is not null then
+      new.lost_at := case when new.status = 'LOST' then now() end;
+    end if;
+    if new.status = 'CONVERTED' then
+      new.converted_at := now();
+    end if;
+    if new.status = 'CONTACTED' and new.first_response_at is null then
+      new.first_response_at := now();
+    end if;
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.leads for each row
+  execute function app_private.tg_leads__prepare();
+
+comment on type app_public.delete_lead_source_payload is
+  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nWhat deleting a lead source did.';
+
+comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe deleted lead source.';
+comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
+comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
+comment on column app_public.delete_lead_source_payload.reassigned_leads is
+  E'@notNull\n\nHow many leads moved to the other source.';
+
+create function app_public.leads_filter_query(l app_public.leads, value text) returns boolean
+language sql stable as $$ select l.id = any (array(select app_hidden.matching_leads(value))) $$;
+
+create function app_public.leads_filter_unassigned(l app_public.leads, value boolean) returns boolean
+language sql stable as $$ select (l.assignee_id is null) = value $$;
+
+create function app_public.leads_filter_email(l app_public.leads, value text) returns boolean
+language sql stable as $$ select l.email = lower(btrim(value)) $$;
+
+create function app_public.leads_filter_phone(l app_public.leads, value text) returns boolean
+language sql stable as $$ select l.id = any (array(select app_hidden.leads_with_phone(value))) $$;
+grant execute on function app_public.leads_filter_query, app_public.leads_filter_unassigned,
+  app_public.leads_filter_email, app_public.leads_filter_phone to plat_user, plat_anonymous;
+comment on function app_public.leads_filter_query is
+  E'@filter query\n@finder matching_leads\n\nWords in name, e-mail address, phone number or company.';
+comment on function app_public.leads_filter_unassigned is
+  E'@filter unassigned\n\nOnly leads that nobody works on, or only the others.';
+comment on function app_public.leads_filter_email is E'@filter email\n\nThe e-mail address, whatever the case.';
+comment on function app_public.leads_filter_phone is
+  E'@filter phone\n@finder leads_with_phone\n\nThe phone number, or its last digits.';
+
+create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
+language plpgsql stable as $$
+begin
+  -- PERF: asked of leads that are RESERVED only; whoever moved one on by hand reads it in the refusal.
+  if l.status <> 'RESERVED' or not exists (
+    select from app_public.reservations r where r.lead_id = l.id and r.status in ('PENDING', 'CONFIRMED')
+      and r.deleted_at is null) then
+    return app_hidden.transitions_from('lead', to_jsonb(l));
+  end if;
+  return array(
+    select case when t."to" in ('LOST', 'UNQUALIFIED')
+      then row(t."to", false, t.blocked_by || 'reservations'::text)::app_public.transition else t end
+    from unnest(app_hidden.transitions_from('lead', to_jsonb(l))) t order by t."to");
+end $$;
+grant execute on function app_public.leads_allowed_transitions, app_public.lead_sources_lead_count,
+  app_public.fallout_reasons_usage_count to plat_user, plat_anonymous;
+comment on function app_public.leads_allowed_transitions is
+  E'@notNull\n\nThe steps that the lead can take from its status.';
+
+create function app_public.leads_filter_has_open_task(l app_public.leads, value boolean) returns boolean
+language sql stable as $$
+  select exists (select from app_public.tasks t
+    where t.lead_id = l.id and t.deleted_at is null and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')) = value
+$$;
+comment on function app_public.leads_filter_has_open_task is
+  E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
+
+create trigger _400_assignee after update of assignee_id on app_public.leads for each row
+  when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('lead_id');
+
+create function app_private.tg_leads__reserved() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  amount int := (select count(*) from app_public.reservations r where r.lead_id = new.id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null);
+begin
+  if amount > 0 then
+    perform app_hidden.fail('CONFLICT',
+      format('A lead with an open reservation cannot become %s; cancel the reservation first.', new.status),
+      jsonb_build_object('field', 'status', 'dependents', jsonb_build_object('reservations', amount)));
+  end if;
+  return new;
+end $$;
+create trigger _310_reserved before update of status on app_public.leads for each row
+  when (old.status is distinct from new.status and new.status in ('LOST', 'UNQUALIFIED'))
+    execute function app_private.tg_leads__reserved();
+
+create function app_public.leads_buyer(l app_public.leads) returns app_public.buyers
+language sql stable as $$
+  select b from app_public.buyers b where b.lead_id = l.id and b.deleted_at is null and b.status <> 'CANCELLED'
+$$;
+comment on function app_public.leads_buyer is 'The purchase in force that the lead became.';
+
+-- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
+create function app_private.tg_leads__has_purchase() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_public.leads l where l.id = new.id and l.status = 'CONVERTED' and l.deleted_at is null)
+    and not exists (select from app_public.buyers b where b.lead_id = new.id and b.status <> 'CANCELLED'
+      and b.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'A lead is converted by becoming a buyer; use convertLead.',
+      '{"field": "status"}');
+  end if;
+  return null;
+end $$;
+create constraint trigger _910_has_purchase after insert or update of status on app_public.leads
+  deferrable initially deferred for each row when (new.status = 'CONVERTED')
+    execute function app_private.tg_leads__has_purchase();
+
+create function app_private.tg_leads__assign() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if (select p.lead_assignment from app_public.projects p where p.id = new.project_id) = 'ROUND_ROBIN' then
+    new.assignee_id := app_private.next_in_turn(new.project_id);
+  end if;
+  return new;
+end $$;
+
+-- After _200_prepare, which leaves a lead with those who see own leads only.
+create trigger _400_assign before insert on app_public.leads for each row when (new.assignee_id is null)
+  execute function app_private.tg_leads__assign();
+
+-- Two leads that may be one person.
+create function app_private.tg_leads__duplicate() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- A number that many leads have, such as that of an office, says nothing.
+  most constant int := 3;
+  -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
+  -- leads that are there look short while a table has just grown.
+  others uuid[] := array(
+    select s.id from (select l.id, l.project_id, l.deleted_at from app_public.leads l
+      where reverse(l.phone) = reverse(new.phone) offset 0) s
+    where s.project_id = new.project_id and s.id <> new.id and s.deleted_at is null limit most + 1);
+  other uuid := (select min(id::text)::uuid from unnest(others) id);
+  pair text := format('duplicate_lead:%s:%s', least(other, new.id), greatest(other, new.id));
+begin
+  if cardinality(others) between 1 and most
+    -- Whoever was asked about these two said that they are two.
+    and not exists (select from app_public.escalation_tickets t where t.lead_id in (other, new.id) and t.cause = pair)
+      then
+    perform app_private.open_ticket('DUPLICATE_LEAD', pair, new.organization_id, 'Two leads may be one person',
+      '{MERGE,DISMISS}', project_id => new.project_id,
+      description => 'Another lead of the project has the same phone number. MERGE makes them one: the earlier lead '
+        'gets whatever hangs on the later one, and what it lacks itself.',
+      priority => 'LOW', lead_id => least(other, new.id), subject_type => 'lead',
+      subject_id => greatest(other, new.id));
+  end if;
+  return null;
+end $$;
+comment on function app_private.tg_leads__duplicate() is
+  'Opens a ticket for two leads of a project that have one phone number.';
+create trigger _700_duplicate_first after insert on app_public.leads for each row when (new.phone is not null)
+  execute function app_private.tg_leads__duplicate();
+create trigger _700_duplicate after update of phone on app_public.leads for each row
+  when (new.phone is not null and old.phone is distinct from new.phone and new.deleted_at is null)
+    execute function app_private.tg_leads__duplicate();
+
+create function app_private.tg_leads__subscription() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'UPDATE' and old.subscribed = new.subscribed then
+    return new;
+  elsif tg_op = 'UPDATE' and not new.subscribed then
+    new.unsubscribed_at := coalesce(new.unsubscribed_at, now());
+  elsif tg_op = 'UPDATE' or (new.subscribed and new.origin = 'CONTACT_PROJECT') then
+    new.unsubscribed_at := null;
+    delete from app_private.withdrawn_addresses w where w.organization_id = new.organization_id and w.email = new.email;
+  else
+    -- Entering somebody once more is no consent of theirs.
+    select w.withdrawn_at into new.unsubscribed_at from app_private.withdrawn_addresses w
+      where w.organization_id = new.organization_id and w.email = new.email;
+    new.subscribed := new.subscribed and new.unsubscribed_at is null;
+  end if;
+  return new;
+end $$;
+create trigger _220_subscription_first before insert on app_public.leads for each row when (new.email is not null)
+  execute function app_private.tg_leads__subscription();
+create trigger _220_subscription before update of subscribed on app_public.leads for each row
+  execute function app_private.tg_leads__subscription();

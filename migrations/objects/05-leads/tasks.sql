@@ -1,0 +1,131 @@
+-- What people have to do: for a lead, in a project, or for the organization alone.
+
+create policy workers_delete on app_public.tasks for delete to plat_user
+  using (created_by_id = (select app_public.current_user_id())
+    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+select app_private.make_record('tasks', 'task', 'lead.write');
+select app_private.make_state_machine('tasks', 'task',
+  steps => array[
+    ['OPEN', 'IN_PROGRESS'], ['IN_PROGRESS', 'OPEN'], ['IN_PROGRESS', 'WAITING'], ['WAITING', 'IN_PROGRESS'],
+    ['OPEN', 'COMPLETED'], ['IN_PROGRESS', 'COMPLETED'], ['WAITING', 'COMPLETED'], ['COMPLETED', 'OPEN'],
+    ['OPEN', 'CANCELLED'], ['IN_PROGRESS', 'CANCELLED'], ['WAITING', 'CANCELLED']],
+  initial => array['OPEN']);
+select app_private.make_buyer_list('tasks', 'tasks', 'What there is to do for the buyer, what is due first comes first',
+  'due_at asc, id asc');
+
+grant select on app_public.tasks to plat_user, plat_anonymous, plat_worker;
+grant insert (lead_id, organization_id, project_id, title, description, type, priority, assignee_id, due_at) on
+  app_public.tasks to plat_user;
+grant update (title, description, type, status, priority, assignee_id, due_at) on app_public.tasks to plat_user;
+grant delete on app_public.tasks to plat_user;
+grant insert (buyer_id) on app_public.tasks to plat_user;
+
+comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
+comment on column app_public.tasks.created_by_id is 'Who created it.';
+comment on column app_public.tasks.completed_by_id is 'Who completed it.';
+comment on column app_public.tasks.project_id is 'The project.';
+comment on column app_public.tasks.lead_id is 'The lead that it is about.';
+comment on column app_public.tasks.title is 'What to do, in a line.';
+comment on column app_public.tasks.description is 'What to do, at length.';
+comment on column app_public.tasks.type is 'Kind of the task.';
+comment on column app_public.tasks.status is 'How far it is.';
+comment on column app_public.tasks.status_changed_at is 'Since when it has its status.';
+comment on column app_public.tasks.priority is 'How urgent it is.';
+comment on column app_public.tasks.assignee_id is 'Who does it.';
+comment on column app_public.tasks.due_at is 'Until when.';
+comment on column app_public.tasks.started_at is 'When somebody began.';
+comment on column app_public.tasks.completed_at is 'When it was done.';
+comment on constraint tasks_organization_id_fkey on app_public.tasks is
+  E'@fieldName organization\n@foreignFieldName tasks\n@backwardPermission org.member\n@backwardDescription What there '
+  'is to do, what is due first comes first; null for outsiders.\n\nThe organization.';
+comment on constraint tasks_project_id_fkey on app_public.tasks is
+  E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project.';
+comment on constraint tasks_lead_id_fkey on app_public.tasks is
+  E'@fieldName lead\n@foreignFieldName tasks\n@backwardDescription What there is to do for the lead.\n\nThe lead that '
+  'it is about.';
+comment on constraint tasks_assignee_id_fkey on app_public.tasks is
+  E'@fieldName assignee\n@backwardBehavior -*\n\nWho does it.';
+comment on constraint tasks_created_by_id_fkey on app_public.tasks is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho wrote it down.';
+comment on constraint tasks_completed_by_id_fkey on app_public.tasks is
+  E'@fieldName completedBy\n@backwardBehavior -*\n\nWho did it.';
+comment on constraint tasks_one_person on app_public.tasks is 'Name the lead or the buyer, not both.';
+comment on column app_public.tasks.buyer_id is 'The buyer that it is about.';
+comment on column app_public.tasks.organization_id is
+  E'@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project is named.';
+comment on constraint tasks_buyer_id_fkey on app_public.tasks is
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer that it is about.';
+comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
+comment on constraint tasks_workflow_execution_id_fkey on app_public.tasks is
+  E'@fieldName workflowExecution\n@backwardBehavior -*\n\nThe execution of a workflow that created it; null where '
+  'people did.';
+
+create function app_private.tg_tasks__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' then
+    if num_nonnulls(new.lead_id, new.buyer_id) > 1 then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Name the lead or the buyer, not both.', '{"field": "buyerId"}');
+    elsif new.lead_id is not null then
+      select l.project_id, l.organization_id into new.project_id, new.organization_id from app_public.leads l
+        where l.id = new.lead_id;
+    elsif new.buyer_id is not null then
+      select b.project_id, b.organization_id into new.project_id, new.organization_id from app_public.buyers b
+        where b.id = new.buyer_id;
+    elsif new.project_id is not null then
+      select p.organization_id into new.organization_id from app_public.projects p where p.id = new.project_id;
+    elsif new.organization_id is null then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'Name the lead, the buyer, the project or the organization that the task is for.',
+        '{"field": "organizationId"}');
+    end if;
+  end if;
+  if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
+    and not exists (
+    select from app_public.organization_user_connections m
+    where m.user_id = new.assignee_id
+      and (m.organization_id = new.organization_id
+        or m.organization_id in (select p.organization_id from app_public.project_organizations p
+          where p.project_id = new.project_id))) then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A task is assigned to a member of the organization, or of one with a part in the project.',
+      '{"field": "assigneeId"}');
+  end if;
+  if tg_op = 'UPDATE' and new.status is distinct from old.status then
+    new.started_at := case when new.status = 'OPEN' then null else coalesce(new.started_at, now()) end;
+    new.completed_at := case when new.status = 'COMPLETED' then now() end;
+    new.completed_by_id := case when new.status = 'COMPLETED' then app_public.current_user_id() end;
+  end if;
+  return new;
+end $$;
+create trigger _010_prepare before insert or update on app_public.tasks for each row
+  execute function app_private.tg_tasks__prepare();
+create trigger _060_refuse_archived before insert or update or delete on app_public.tasks for each row
+  execute function app_private.tg__refuse_archived();
+
+create function app_public.tasks_is_overdue(t app_public.tasks) returns boolean
+language sql stable as $$ select t.due_at is not null and t.due_at < now()
+  and t.status not in ('COMPLETED', 'CANCELLED') $$;
+
+create function app_public.tasks_allowed_transitions(t app_public.tasks) returns app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('task', to_jsonb(t)) $$;
+
+grant execute on function app_public.tasks_is_overdue, app_public.tasks_allowed_transitions,
+  app_public.leads_filter_has_open_task to plat_user, plat_anonymous;
+comment on function app_public.tasks_is_overdue is E'@notNull\n\nWhether it is due and not done.';
+comment on function app_public.tasks_allowed_transitions is
+  E'@notNull\n\nThe steps that the task can take from its status.';
+
+do $$
+declare
+  -- Whoever sees the lead or the purchase on behalf of the team works on its tasks.
+  workers text := format($s$case
+    when num_nonnulls(lead_id, buyer_id) > 0 then %s
+    else organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) end$s$,
+    app_private.deal_child_condition('tasks', 'lead.read', 'buyer.read'));
+begin
+  execute format('create policy seers on app_public.tasks for select to plat_user using (deleted_at is null and %s)',
+    workers);
+  execute format('create policy workers_insert on app_public.tasks for insert to plat_user with check (%s)', workers);
+  execute format('create policy workers_update on app_public.tasks for update to plat_user using (%s)', workers);
+end $$;

@@ -1,0 +1,101 @@
+-- Agreements: what is signed with a lead or buyer, and how far that is.
+--
+--   DRAFT → SENT → VIEWED → PARTIALLY_SIGNED → SIGNED → EXECUTED
+-- sent and not signed by all → DECLINED, EXPIRED (by the clock, at expiresAt); before EXECUTED → VOIDED (with a reason)
+--
+-- One that was signed on paper may be entered as SIGNED or EXECUTED. Only drafts are deleted; what was sent is voided.
+
+select app_private.make_deal_child('agreements', 'agreement', 'agreements',
+  'What is, or was to be, signed, latest first',
+  own => 'status <> ''DRAFT''', on_delete => 'restrict');
+select app_private.make_state_machine('agreements', 'agreement',
+  steps => array[
+    ['DRAFT', 'SENT', 'hand'], ['SENT', 'VIEWED', 'hand'], ['VIEWED', 'PARTIALLY_SIGNED', 'hand'],
+    ['PARTIALLY_SIGNED', 'SIGNED', 'hand'],
+    ['SIGNED', 'EXECUTED', 'hand'],
+    ['SENT', 'DECLINED', 'hand'], ['VIEWED', 'DECLINED', 'hand'], ['PARTIALLY_SIGNED', 'DECLINED', 'hand'],
+    ['SENT', 'EXPIRED', 'service'], ['VIEWED', 'EXPIRED', 'service'], ['PARTIALLY_SIGNED', 'EXPIRED', 'service'],
+    ['DRAFT', 'VOIDED', 'hand'], ['SENT', 'VOIDED', 'hand'], ['VIEWED', 'VOIDED', 'hand'],
+    ['PARTIALLY_SIGNED', 'VOIDED', 'hand'],
+    ['SIGNED', 'VOIDED', 'hand']],
+  initial => array['DRAFT', 'SENT', 'SIGNED', 'EXECUTED'],
+  requirements => array[['VOIDED', 'void_reason', 'Say why the agreement is voided.']]);
+select app_private.make_deadline('agreement', 'app_public.agreements', 'expires_at',
+  'new.deleted_at is null and new.status in (''SENT'', ''VIEWED'', ''PARTIALLY_SIGNED'')', '{status,deleted_at}',
+    'app_private.settle_agreement(uuid)');
+
+grant insert (lead_id, buyer_id, type, title, status, expires_at), update (title, status, expires_at, void_reason),
+  delete on app_public.agreements to plat_user;
+
+comment on table app_public.agreements is
+  'Something that a lead or buyer signs. Buyers see those of their purchase that were sent.';
+comment on column app_public.agreements.type is 'Kind of the agreement.';
+comment on column app_public.agreements.title is 'What it is called.';
+comment on column app_public.agreements.status is 'How far it is.';
+comment on column app_public.agreements.status_changed_at is 'Since when it has its status.';
+comment on column app_public.agreements.sent_at is 'When it was sent.';
+comment on column app_public.agreements.viewed_at is 'When it was opened.';
+comment on column app_public.agreements.signed_at is 'The last signature.';
+comment on column app_public.agreements.executed_at is 'When it was countersigned.';
+comment on column app_public.agreements.declined_at is 'When it was declined.';
+comment on column app_public.agreements.expires_at is 'When it expires if it was sent and is not signed by then.';
+comment on column app_public.agreements.void_reason is 'Why it was voided; required for the status VOIDED.';
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('agreement', 'status', 'SENT', 'sent'), ('agreement', 'status', 'SIGNED', 'signed'),
+  ('agreement', 'status', 'EXECUTED', 'executed'),
+  ('agreement', 'status', 'DECLINED', 'declined'), ('agreement', 'status', 'EXPIRED', 'expired'),
+  ('agreement', 'status', 'VOIDED', 'voided');
+
+create function app_private.tg_agreements__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.expires_at is not null and new.expires_at <= now()
+    and (tg_op = 'INSERT' or new.expires_at is distinct from old.expires_at) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'An agreement expires in the future.', '{"field": "expiresAt"}');
+  end if;
+  if tg_op = 'INSERT' or new.status is distinct from old.status then
+    -- signedAt is the last signature.
+    new.sent_at := case when new.status in ('SENT', 'SIGNED', 'EXECUTED') then coalesce(new.sent_at, now())
+      else new.sent_at end;
+    new.viewed_at := case when new.status = 'VIEWED' then now() else new.viewed_at end;
+    new.signed_at := case when new.status in ('PARTIALLY_SIGNED', 'SIGNED') then now()
+      when new.status = 'EXECUTED' then coalesce(new.signed_at, now()) else new.signed_at end;
+    new.executed_at := case when new.status = 'EXECUTED' then now() end;
+    new.declined_at := case when new.status = 'DECLINED' then now() end;
+  end if;
+  return new;
+end $$;
+create trigger _400_prepare before insert or update on app_public.agreements for each row
+  execute function app_private.tg_agreements__prepare();
+
+create function app_private.tg_agreements__keep() returns trigger
+language plpgsql volatile as $$
+begin
+  if old.status <> 'DRAFT' then
+    perform app_hidden.fail('CONFLICT', 'Only drafts are deleted; set the status VOIDED, with a reason.');
+  end if;
+  return old;
+end $$;
+create trigger _200_keep before delete on app_public.agreements for each row
+  execute function app_private.tg_agreements__keep();
+
+create function app_private.settle_agreement(agreement_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.agreements a set status = 'EXPIRED'
+    where a.id = agreement_id and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
+      and a.expires_at <= clock_timestamp();
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.settle_agreement(uuid) is 'An agreement that was not signed in time has expired.';
+
+create function app_public.agreements_allowed_transitions(a app_public.agreements) returns app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('agreement',
+  jsonb_build_object('status', a.status, 'void_reason', a.void_reason)) $$;
+grant execute on function app_public.agreements_allowed_transitions to plat_user;
+comment on function app_public.agreements_allowed_transitions is
+  E'@notNull\n\nThe steps that the agreement can take from its status.';

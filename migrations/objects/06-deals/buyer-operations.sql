@@ -1,0 +1,200 @@
+create function app_private.lock_deal(unit_id uuid, lot_id uuid, reservation_id uuid, buyer_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.lock_inventory(unit_id, lot_id);
+  perform from app_hidden.claims c where c.released_at is null and c.subject_id in (reservation_id, buyer_id)
+    order by c.id for update;
+  perform from app_public.reservations r where r.id = lock_deal.reservation_id or r.purchase_id = lock_deal.buyer_id
+    order by r.id for no key update;
+  perform from app_public.negotiations n where n.buyer_id = lock_deal.buyer_id
+    or n.reservation_id = lock_deal.reservation_id order by n.id for no key update;
+end $$;
+comment on function app_private.lock_deal(uuid, uuid, uuid, uuid) is
+  'Locks what hangs on a reservation or purchase, in the order that is the same everywhere: lot, unit, claim, '
+  'reservation, negotiation.';
+
+create function app_private.lock_purchase(id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.lock_deal(b.unit_id, b.lot_id, b.reservation_id, b.id) from app_public.buyers b
+    where b.id = lock_purchase.id;
+  perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
+end $$;
+comment on function app_private.lock_purchase(uuid) is
+  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a purchase and, before it, what hangs on it.';
+grant execute on function app_private.lock_purchase(uuid) to plat_user;
+
+create function app_private.rescission_end(signed_on date, days int, time_zone text) returns timestamptz
+language sql immutable as $$
+  select case when days > 0 then (signed_on + 1 + days)::timestamp at time zone time_zone end
+$$;
+comment on function app_private.rescission_end(date, int, text) is
+  'When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null '
+  'without days.';
+
+create function app_private.move_inventory(purchase app_public.buyers) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  ladder constant text[] := '{PENDING,SOLD,CLOSED}';
+  claim app_hidden.claims := app_private.active_claim(purchase.id);
+  present text;
+  wanted text;
+  step text;
+begin
+  if claim.id is null then
+    return;
+  end if;
+  present := coalesce((select u.status from app_public.units u where u.id = claim.unit_id),
+    (select l.status from app_public.lots l where l.id = claim.lot_id));
+  wanted := case
+    when purchase.status = 'CLOSED' then 'CLOSED'
+    when purchase.status in ('FIRM', 'CLEAR_TO_CLOSE') then 'SOLD'
+    when purchase.status in ('IN_REVIEW', 'CONDITIONAL')
+      and (select p.sold_trigger = 'SIGNED' from app_public.projects p where p.id = purchase.project_id) then 'SOLD'
+    else 'PENDING' end;
+  foreach step in array ladder loop
+    if array_position(ladder, step) > coalesce(array_position(ladder, present), 0)
+      and array_position(ladder, step) <= array_position(ladder, wanted) then
+      perform app_private.set_inventory(claim, step, sold_price => purchase.price);
+    end if;
+  end loop;
+  update app_public.units u set sold_price = purchase.price where u.id = claim.unit_id
+    and u.sold_price <> purchase.price;
+end $$;
+comment on function app_private.move_inventory(app_public.buyers) is
+  'Gives the home of a purchase the status that the purchase makes, step by step, and the price that it was sold for.';
+
+create function app_private.tg_members__unassign_deals() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  deal_table text;
+begin
+  for deal_table in select t.table_name from app_private.deal_tables t order by t.table_name loop
+    execute format('update app_public.%I d set assignee_id = null where d.organization_id = $1 and d.assignee_id = $2
+      and d.deleted_at is null
+      and not exists (select from app_public.projects p where p.id = d.project_id and p.archived_at is not null)',
+        deal_table)
+      using old.organization_id, old.user_id;
+  end loop;
+  return null;
+end $$;
+comment on function app_private.tg_members__unassign_deals() is
+  'Deals that a former member worked on have nobody assigned; those of leads follow their leads.';
+
+create function app_private.settle_rescission(buyer_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform app_private.lock_purchase(buyer_id);
+  perform set_config('plat.service', 'on', true);
+  -- Time goes on in archived projects too.
+  perform set_config('plat.clock', 'on', true);
+  update app_public.buyers b set
+      status = case when b.financing_contingency then 'CONDITIONAL' else 'FIRM' end,
+      purchase_firm_date = case when b.financing_contingency then b.purchase_firm_date
+        else (b.rescission_ends_at at time zone p.time_zone)::date end
+    from app_public.projects p
+    where b.id = settle_rescission.buyer_id and p.id = b.project_id and b.deleted_at is null and b.status = 'IN_REVIEW'
+      and b.rescission_ends_at <= clock_timestamp();
+  perform set_config('plat.clock', '', true);
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.settle_rescission(uuid) is
+  'Ends the rescission period of a purchase when its time has come.';
+
+create function app_private.cancel_purchase(buyer_id uuid, reason text,
+  fallout_reason_id uuid default null) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  purchase app_public.buyers;
+  fallout_id uuid := cancel_purchase.fallout_reason_id;
+begin
+  perform app_private.lock_purchase(cancel_purchase.buyer_id);
+  select * into purchase from app_public.buyers b where b.id = cancel_purchase.buyer_id and b.deleted_at is null;
+  if purchase.id is null or purchase.status = 'CANCELLED' then
+    return;
+  end if;
+  -- What the service cancels has a reason of the project too: the one for other reasons, or the first that applies.
+  if fallout_id is null or not exists (select from app_public.fallout_reasons r
+      where r.id = fallout_id and r.project_id = purchase.project_id and r.deleted_at is null
+        and 'BUYER' = any (r.applies_to::text[])) then
+    select r.id into fallout_id from app_public.fallout_reasons r
+      where r.project_id = purchase.project_id and r.deleted_at is null and 'BUYER' = any (r.applies_to::text[])
+      order by r.category = 'OTHER' desc, r.active desc, r.sequence, r.id limit 1;
+  end if;
+  if fallout_id is null then
+    insert into app_public.fallout_reasons (project_id, name, applies_to)
+      values (purchase.project_id, 'Other reasons for purchases', '{BUYER}') returning id into fallout_id;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.buyers b set status = 'CANCELLED',
+    cancellation_reason = coalesce(cancel_purchase.reason, b.cancellation_reason), fallout_reason_id = fallout_id
+    where b.id = purchase.id;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.cancel_purchase(uuid, text, uuid) is
+  'Cancels a purchase as the service: releases its claim, opens its lead again, cancels its unpaid deposits. Nothing '
+  'happens to one that is cancelled already; a closed one is refused.';
+
+create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
+  update app_public.buyers b set agent_id = case when agent is distinct from null
+    then app_private.agent_for(buyer.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
+    where b.id = buyer.id;
+end $$;
+grant execute on function app_private.set_buyer_agent to plat_user;
+
+create function app_public.create_buyer(input jsonb,
+  agent app_public.agent_input default null) returns app_public.buyers
+language plpgsql volatile as $$
+declare
+  buyer app_public.buyers;
+begin
+  perform app_hidden.require_viewer();
+  buyer := app_hidden.create_record(null::app_public.buyers, input);
+  if agent is distinct from null then
+    perform app_private.set_buyer_agent(buyer, agent);
+    select * into buyer from app_public.buyers b where b.id = buyer.id;
+  end if;
+  return buyer;
+end $$;
+comment on function app_public.create_buyer is
+  E'@arg agent The agent who represents the buyer; that of the lead where left out.\n\n'
+  'Creates a purchase and takes the claim on its unit or lot; what the lead has reserved is taken over. Begins '
+  'as DRAFT where no status is given. What is not given of the person comes from the lead.';
+
+create function app_public.update_buyer(input jsonb,
+  agent app_public.agent_input default null) returns app_public.buyers
+language plpgsql volatile as $$
+declare
+  buyer app_public.buyers;
+begin
+  perform app_hidden.require_viewer();
+  if input ?| '{status,price,assignee_id}' then
+    perform app_private.lock_purchase(b.id) from app_public.buyers b
+      where b.id = app_hidden.record_id('buyers', input ->> 'id');
+  end if;
+  buyer := app_hidden.update_record(null::app_public.buyers, input);
+  if input ? 'agent' then
+    perform app_private.set_buyer_agent(buyer, agent);
+    select * into buyer from app_public.buyers b where b.id = buyer.id;
+  end if;
+  return buyer;
+end $$;
+comment on function app_public.update_buyer is
+  E'@arg agent The agent who represents the buyer; null for none.\n\n'
+  'Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes '
+  'it AVAILABLE again.';
+grant execute on function app_public.create_buyer, app_public.update_buyer to plat_user, plat_anonymous;
+
+create function app_hidden.matching_buyers(query text) returns setof uuid
+language sql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
+  select app_private.find_texts('BUYER', 'buyer.read', query, 'r.search_text')
+$$;
+comment on function app_hidden.matching_buyers(text) is
+  'Purchases that the viewer sees as a seller and that contain every word.';

@@ -1,0 +1,206 @@
+-- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits.
+-- Here is what they have in common, and the contacts. After a conversion nothing moves: the lists of a purchase show
+-- its own rows and those of its lead.
+
+create function app_hidden.viewer_purchase_leads() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+begin
+  return query select b.lead_id from app_public.buyers b where b.id = any (array(select app_hidden.viewer_purchases()))
+    and b.lead_id is not null;
+end $$;
+grant execute on function app_hidden.viewer_purchase_leads() to plat_user;
+comment on function app_hidden.viewer_purchase_leads() is 'The leads that the viewer''s own purchases came from.';
+
+create function app_hidden.viewer_assigned_buyers() returns setof uuid
+language sql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+  select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+$$;
+grant execute on function app_hidden.viewer_assigned_buyers() to plat_user;
+comment on function app_hidden.viewer_assigned_buyers() is 'The purchases that are assigned to the viewer.';
+
+create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id for no key update;
+  perform from app_public.leads l
+    where l.id = coalesce(lock_lead_or_buyer.lead_id,
+      (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
+end $$;
+comment on function app_private.lock_lead_or_buyer(uuid,uuid) is
+  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a purchase and its lead, before what hangs on '
+  'them.';
+grant execute on function app_private.lock_lead_or_buyer to plat_user;
+
+create function app_private.tg__deal_child() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
+  end if;
+  if tg_argv[0] = 'assignee' then
+    -- Whoever hands the deal over meanwhile waits, or is waited for: no row is left with the assignee before.
+    perform app_private.lock_lead_or_buyer(new.lead_id, new.buyer_id);
+    new.assignee_id := coalesce((select l.assignee_id from app_public.leads l where l.id = new.lead_id),
+      (select b.assignee_id from app_public.buyers b where b.id = new.buyer_id));
+  end if;
+  if new.lead_id is not null then
+    select l.project_id, l.organization_id into new.project_id, new.organization_id from app_public.leads l
+      where l.id = new.lead_id;
+  else
+    select b.project_id, b.organization_id into new.project_id, new.organization_id from app_public.buyers b
+      where b.id = new.buyer_id;
+  end if;
+  return new;
+end $$;
+comment on function app_private.tg__deal_child() is
+  'A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same '
+  'assignee too.';
+
+create function app_private.deal_child_condition(table_name text, lead_permission text, buyer_permission text,
+  has_assignee boolean default false) returns text
+language plpgsql immutable as $$
+declare
+  branch constant text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
+    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))
+    or (project_id = any (array(select app_hidden.viewer_own_projects(%1$L))) and %2$s)$s$;
+  mine constant text := 'assignee_id = (select app_public.current_user_id())';
+begin
+  -- An agent has many leads, so each is looked up; and few purchases, so all are known before.
+  return format('case when lead_id is not null then %s else %s end',
+    format(branch, lead_permission, case when has_assignee then mine
+      else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
+        'app_public.current_user_id())', table_name) end),
+    format(branch, buyer_permission, case when has_assignee then mine
+      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
+end $$;
+comment on function app_private.deal_child_condition(text, text, text, boolean) is
+  'The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals '
+  'assigned to them only.';
+
+create function app_private.make_deal_child(
+  table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
+  lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
+    buyer_write text default 'buyer.write',
+  own text default null, has_assignee boolean default false, on_delete text default 'cascade'
+) returns void
+language plpgsql volatile as $$
+declare
+  readers text := app_private.deal_child_condition(table_name, lead_read, buyer_read, has_assignee)
+    || case when own is not null then format($s$ or ((buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or lead_id = any (array(select app_hidden.viewer_purchase_leads()))) and %s)$s$, own) else '' end;
+  writers text := app_private.deal_child_condition(table_name, lead_write, buyer_write, has_assignee);
+begin
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_one_person', table_name,
+    'Name either the lead or the buyer.');
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_lead_id_fkey', table_name,
+    format(E'@fieldName lead\n@foreignFieldName %s\n@backwardDescription %s.\n\nThe lead; null where it is of a buyer, '
+      'or not the viewer''s to see.', list_name, list_description));
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_buyer_id_fkey', table_name,
+    E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is of a lead.');
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
+    E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project.');
+  execute format('comment on column app_public.%I.lead_id is %L', table_name, 'The lead; either this or the buyer.');
+  execute format('comment on column app_public.%I.buyer_id is %L', table_name, 'The buyer; either this or the lead.');
+  execute format('create policy sellers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
+    table_name, readers);
+  execute format('create policy sellers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
+    writers);
+  execute format('create policy sellers_update on app_public.%I for update to plat_user using (%s)', table_name,
+    writers);
+  execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
+    writers);
+  execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
+
+  execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
+    'app_private.tg__deal_child(%s)',
+    table_name, case when has_assignee then '''assignee''' else '' end);
+  perform app_private.make_project_record(table_name, subject, lead_write);
+  if own is not null then
+    update app_hidden.record_types r set event_permission = lead_read where r.table_name = make_deal_child.table_name;
+  end if;
+  if has_assignee then
+    execute format('comment on column app_public.%I.assignee_id is %L', table_name,
+      E'@secret\n@behavior -*\n\nWho is assigned the lead or the purchase.');
+    -- Handing a deal over changes nothing that anybody reads of the row.
+    execute format('create or replace trigger _900_touch before update on app_public.%I for each row execute function '
+      'app_private.tg__touch(''assignee_id'')', table_name);
+    insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
+  end if;
+  perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
+end $$;
+comment on function app_private.make_deal_child(text, text, text, text, text, text, text, text, text, text, boolean,
+  text) is
+  'Gives a table like app_private.project_record with lead_id and buyer_id all that such a table has: foreign keys, '
+  'indexes, row security by the permissions of leads and of buyers, lists on both, and make_project_record. `own`: '
+  'which rows the buyer who accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.';
+
+create function app_private.make_buyer_list(table_name text, list_name text, list_description text,
+  list_order text) returns void
+language plpgsql volatile as $$
+declare
+  function_name text := 'buyers_' || regexp_replace(list_name, '([A-Z])', '_\1', 'g');
+begin
+  execute format('create function app_public.%I(b app_public.buyers) returns setof app_public.%I language sql stable
+    rows 5 as
+    $f$ select c.* from app_public.%I c where (c.buyer_id = b.id or c.lead_id = b.lead_id)
+      and c.deleted_at is null order by %s $f$',
+    lower(function_name), table_name, table_name, list_order);
+  execute format('grant execute on function app_public.%I to plat_user', lower(function_name));
+  execute format('comment on function app_public.%I is %L', lower(function_name),
+    format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
+end $$;
+comment on function app_private.make_buyer_list(text, text, text, text) is
+  'The list of a purchase of what hangs on it, or on the lead it came from.';
+
+select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Who else has to do with it, latest first');
+grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, email, phone, address, company,
+  is_signer, ownership_percent, notes), update (role, name, first_name, last_name, legal_name, email, phone, address,
+  company, is_signer, ownership_percent, notes), delete on app_public.contacts to plat_user;
+
+comment on constraint contacts_ownership_percent_range on app_public.contacts is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on table app_public.contacts is
+  'Somebody who has to do with a lead or buyer: who buys too, signs, lends or advises.';
+comment on column app_public.contacts.role is 'What they are to the lead or buyer.';
+comment on column app_public.contacts.name is 'Full name as given.';
+comment on column app_public.contacts.first_name is 'Given name.';
+comment on column app_public.contacts.last_name is 'Family name.';
+comment on column app_public.contacts.legal_name is 'Name for contracts.';
+comment on column app_public.contacts.email is 'E-mail address.';
+comment on column app_public.contacts.phone is 'Phone number.';
+comment on column app_public.contacts.address is 'Postal address.';
+comment on column app_public.contacts.company is 'Company.';
+comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
+comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
+comment on column app_public.contacts.notes is 'What the team should know.';
+comment on constraint contacts_email_lower on app_public.contacts is 'Give the e-mail address in lower case.';
+comment on constraint contacts_phone_e164 on app_public.contacts is
+  'Give a phone number with its country code, such as +14165550123.';
+
+create function app_private.tg_contacts__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project_country text := (select coalesce((p.address).country, 'US') from app_public.projects p
+    where p.id = new.project_id);
+begin
+  new.email := lower(new.email);
+  if new.phone is not null and (tg_op = 'INSERT' or new.phone is distinct from old.phone) then
+    new.phone := app_hidden.to_e164(new.phone, project_country);
+  end if;
+  if new.address is distinct from null then
+    new.address := app_hidden.complete_address(new.address, project_country);
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.contacts for each row
+  execute function app_private.tg_contacts__prepare();
+
+-- Agents bring leads and buyers. They come with those (see agent_for), or are entered by themselves.
+create function app_hidden.viewer_deal_agents() returns setof uuid
+language sql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
+  select b.agent_id from app_public.buyers b where b.agent_id is not null
+    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
+$$;
+grant execute on function app_hidden.viewer_deal_agents() to plat_user;
+comment on function app_hidden.viewer_deal_agents() is
+  'The agents of the purchases that the viewer makes, or that are assigned to them.';

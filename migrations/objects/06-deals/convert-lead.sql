@@ -1,0 +1,128 @@
+-- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks
+-- again, also at the same moment, is told which purchase it was. Only cancelling that purchase undoes it.
+
+create function app_private.convert_lead(lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid,
+  price numeric, legal_name text,
+  purchase_date date, estimated_closing_date date) returns app_public.buyers
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  reservation app_public.reservations;
+  candidates uuid[];
+  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
+    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
+    from app_public.projects p where p.id = lead.project_id);
+  asking numeric := price;
+  existing_id uuid;
+  result app_public.buyers;
+begin
+  if reservation_id is null then
+    candidates := array(select r.id from app_public.reservations r
+      where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
+        and (convert_lead.unit_id is null or r.unit_id = convert_lead.unit_id)
+          and (convert_lead.lot_id is null or r.lot_id = convert_lead.lot_id)
+      order by r.id);
+    if cardinality(candidates) > 1 and num_nonnulls(unit_id, lot_id) = 0 then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'The lead has several active reservations; say which of them becomes the purchase.',
+        '{"field": "reservationId"}');
+    end if;
+  end if;
+  select * into reservation from app_public.reservations r
+    where r.id = coalesce(convert_lead.reservation_id, candidates[1]) and r.deleted_at is null;
+
+  -- From here on others who convert this lead, or want the same home, wait.
+  perform app_private.lock_deal(coalesce(unit_id, reservation.unit_id), coalesce(lot_id, reservation.lot_id),
+    reservation.id, null);
+  select * into lead from app_public.leads l where l.id = lead.id for no key update;
+  select b.id into existing_id from app_public.buyers b where b.lead_id = lead.id and b.status <> 'CANCELLED'
+    and b.deleted_at is null;
+  if found then
+    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already.',
+      jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+  end if;
+  if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'The lead has no active reservation: name the unit or the lot that it buys.', '{"field": "unitId"}');
+  end if;
+  if asking is null then
+    asking := coalesce(reservation.price,
+      -- What was agreed on without a reservation, as long as that is in force.
+      (select o.price from app_public.offers o join app_hidden.claims c on c.id = o.claim_id
+        where o.lead_id = lead.id and o.unit_id = convert_lead.unit_id and o.status = 'ACCEPTED'
+          and c.released_at is null),
+      (select u.price from app_public.units u where u.id = convert_lead.unit_id),
+      (select l.price from app_public.lots l where l.id = convert_lead.lot_id));
+    if asking is null then
+      perform app_hidden.fail('BAD_USER_INPUT', 'There is no price to take; give one.', '{"field": "price"}');
+    end if;
+  end if;
+
+  perform set_config('plat.service', 'on', true);
+  update app_public.leads l set status = 'CONVERTED', status_before_deal = coalesce(l.status_before_deal, l.status)
+    where l.id = lead.id;
+  perform set_config('plat.service', before, true);
+  insert into app_public.buyers (project_id, lead_id, reservation_id, unit_id, lot_id, price, legal_name, purchase_date,
+    estimated_closing_date, status)
+    values (lead.project_id, lead.id, reservation.id, coalesce(unit_id, reservation.unit_id),
+      coalesce(lot_id, reservation.lot_id), asking, legal_name,
+      purchase_date, estimated_closing_date, case when rescission_ends_at > now() then 'IN_REVIEW'
+        when reservation.financing_contingency then 'CONDITIONAL' else 'FIRM' end)
+    returning * into result;
+  return result;
+end $$;
+comment on function app_private.convert_lead(app_public.leads,uuid,uuid,uuid,numeric,text,date,date) is
+  E'@withoutViewer Callers have seen the lead as the viewer, who may convert it.\n\nMakes a purchase of a lead.';
+grant execute on function app_private.convert_lead to plat_user;
+
+create function app_public.convert_lead(lead_id uuid, reservation_id uuid default null, unit_id uuid default null,
+  lot_id uuid default null,
+  price app_public.money default null, legal_name text default null, purchase_date date default null,
+    estimated_closing_date date default null)
+returns app_public.buyers
+language plpgsql volatile as $$
+declare
+  lead app_public.leads;
+  permission text;
+begin
+  perform app_hidden.require_viewer();
+  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
+      then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+    app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
+      estimated_closing_date);
+end $$;
+grant execute on function app_public.convert_lead to plat_user, plat_anonymous;
+comment on function app_public.convert_lead is
+  E'@arg leadId The lead.\n'
+  '@arg reservationId The reservation that becomes the purchase; the lead''s active one where left out.\n'
+  '@arg unitId The unit that the lead buys, where it has not reserved one.\n'
+  '@arg lotId The lot that the lead buys, where it has not reserved one.\n'
+  '@arg price Purchase price; where left out that of the reservation or of the accepted offer, else the list '
+  'price.\n'
+  '@arg legalName Name on the contract.\n'
+  '@arg purchaseDate The day on which all parties had signed; today where left out.\n'
+  '@arg estimatedClosingDate When closing is expected.\n\n'
+  'Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. '
+  'Refused with CONFLICT and existingId when the lead is a buyer already.';

@@ -1,0 +1,180 @@
+-- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations),
+-- who sees them, and what they have in common: one assignee, and the status of the lead. What each does has its own
+-- chapter.
+--
+-- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what
+-- they said themselves. Whoever sells the deal, the seller of another organization for own leads too, reads it.
+
+-- Who sees them. Besides the sales team: the buyer who accepted an invitation, what is theirs.
+create function app_hidden.viewer_purchases() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  return query select b.id from app_public.buyers b where b.user_id = app_public.current_user_id()
+    and b.deleted_at is null;
+end $$;
+comment on function app_hidden.viewer_purchases() is
+  'The purchases that the viewer makes: those whose invitation they accepted. A token with scopes needs purchase.own.';
+
+create function app_hidden.viewer_purchase_reservations() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+begin
+  if app_public.current_user_id() is null or app_hidden.setting('organization_id') is not null
+    or not app_hidden.scopes_allow('purchase.own') then
+    return;
+  end if;
+  return query
+    select r.id from app_public.reservations r where r.buyer_id = app_public.current_user_id() and r.deleted_at is null
+    union select b.reservation_id from app_public.buyers b where b.id = any (purchases)
+      and b.reservation_id is not null;
+end $$;
+comment on function app_hidden.viewer_purchase_reservations() is
+  'The reservations that the viewer made as a buyer, and those that their purchases came from.';
+
+create function app_hidden.viewer_purchase_negotiations() returns setof uuid
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+declare
+  purchases uuid[] := array(select app_hidden.viewer_purchases());
+  reservations uuid[] := array(select app_hidden.viewer_purchase_reservations());
+begin
+  return query
+    select n.id from app_public.negotiations n where n.buyer_id = any (purchases) and n.deleted_at is null
+    union select n.id from app_public.negotiations n where n.reservation_id = any (reservations)
+      and n.deleted_at is null
+    union select n.id from app_public.buyers b join app_public.negotiations n on n.lead_id = b.lead_id
+      and n.deleted_at is null
+      where b.id = any (purchases) and n.unit_id is not distinct from b.unit_id;
+end $$;
+comment on function app_hidden.viewer_purchase_negotiations() is
+  'The negotiations about the viewer''s own purchases and reservations.';
+grant execute on function app_hidden.viewer_purchases, app_hidden.viewer_purchase_reservations,
+  app_hidden.viewer_purchase_negotiations to plat_user;
+
+comment on table app_private.deal_tables is 'The tables whose assignee is that of their lead or purchase.';
+
+create function app_private.make_deal_table(table_name text, read_permission text, write_permission text,
+  list_name text, list_description text,
+  list_order text default 'id desc', own text default 'false', deletable boolean default true) returns void
+language plpgsql volatile as $$
+declare
+  scopes text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
+    or project_id = any (array(select app_hidden.viewer_projects(%1$L)))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects(%1$L))))$s$;
+  readers text := format(scopes, read_permission);
+  writers text := format(scopes, write_permission);
+begin
+  execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
+    case when list_name is null then E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project.'
+      else format(E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardPermission %s\n@backwardDescription '
+        '%s; null without the permission %2$s.\n\nThe project.',
+        list_name, read_permission, list_description) end);
+  execute format('create policy sellers on app_public.%I for select to plat_user using (deleted_at is null and (%s or '
+    '%s))', table_name, readers, own);
+  execute format('create policy sellers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
+    writers);
+  execute format('create policy sellers_update on app_public.%I for update to plat_user using (%s)', table_name,
+    writers);
+  if deletable then
+    execute format('create policy sellers_delete on app_public.%I for delete to plat_user using (%s)', table_name,
+      writers);
+  end if;
+  insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
+end $$;
+comment on function app_private.make_deal_table(text, text, text, text, text, text, text, boolean) is
+  'Gives a table with project_id, organization_id and assignee_id its foreign key, indexes and policies: whoever has '
+  'the permission, be it for the deals assigned to them only, and who the condition `own` is true for. deletable: '
+  'whether callers delete rows. Grants and make_project_record follow.';
+
+-- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
+create function app_private.tg__assignee_of_deal() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  deal_table text;
+begin
+  -- tg_argv[0]: the column by which the others refer to this record.
+  for deal_table in
+    select t.table_name from app_private.deal_tables t
+    where exists (select from pg_attribute a
+      where a.attrelid = format('app_public.%I', t.table_name)::regclass and a.attname = tg_argv[0]
+        and not a.attisdropped)
+      and not (t.table_name = 'reservations' and tg_argv[0] = 'buyer_id') -- there it is the user
+    order by t.table_name
+  loop
+    execute format('update app_public.%I set assignee_id = $1 where %I = $2 and assignee_id is distinct from $1 and '
+      'deleted_at is null', deal_table, tg_argv[0])
+      using new.assignee_id, new.id;
+  end loop;
+  if tg_table_name = 'buyers' then
+    update app_public.leads l set assignee_id = new.assignee_id
+      where l.id = (to_jsonb(new) ->> 'lead_id')::uuid and l.assignee_id is distinct from new.assignee_id
+        and l.deleted_at is null;
+  end if;
+  return null;
+end $$;
+comment on function app_private.tg__assignee_of_deal() is
+  'Hands what belongs to a lead or purchase over to its new assignee.';
+
+create function app_private.follow_deals(lead_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lead app_public.leads;
+  wanted text;
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  select * into lead from app_public.leads l where l.id = follow_deals.lead_id for no key update;
+  if lead.id is null or lead.status in ('CONVERTED', 'LOST', 'UNQUALIFIED') then
+    return;
+  end if;
+  wanted := case
+    when exists (select from app_public.reservations r where r.lead_id = lead.id
+      and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then 'RESERVED'
+    when exists (select from app_public.negotiations n where n.lead_id = lead.id and n.status = 'ACTIVE'
+      and n.deleted_at is null) then 'NEGOTIATING'
+    else coalesce(lead.status_before_deal, lead.status) end;
+  if wanted = lead.status then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.leads l set status = wanted,
+      status_before_deal = case when wanted in ('RESERVED', 'NEGOTIATING') then
+        coalesce(l.status_before_deal, case when l.status not in ('RESERVED', 'NEGOTIATING') then l.status end) end
+    where l.id = lead.id;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.follow_deals(uuid) is
+  'Gives a lead the status that its reservations and negotiations make, or the earlier one back when the last of them '
+  'ended.';
+
+create function app_private.lock_inventory(unit_id uuid, lot_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.lots l where l.id = coalesce(lock_inventory.lot_id,
+    (select u.lot_id from app_public.units u where u.id = lock_inventory.unit_id))
+    and (lock_inventory.lot_id is not null or not l.multi_unit) for no key update;
+  perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
+end $$;
+comment on function app_private.lock_inventory(uuid, uuid) is
+  'Locks what a deal is about before anything else of it. The order of locks is the same everywhere: lot, unit, claim, '
+  'reservation, negotiation, offer, purchase, lead.';
+
+-- The list of reservations asks for them, whoever asks; without a token there are none.
+grant execute on function app_hidden.viewer_purchase_reservations to plat_anonymous;
+
+-- The list of purchases asks for them, whoever asks; without a token there are none.
+grant execute on function app_hidden.viewer_purchases to plat_anonymous;
+
+create function app_private.is_reason_of_buyer(reservation_id uuid, reason text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from app_public.events e where e.subject_id = reservation_id
+    and e.name = 'reservation.cancelled'
+    and e.actor_type = 'BUYER' and e.actor_id = app_public.current_user_id()
+      and e.data ->> 'cancellationReason' = reason)
+$$;
+comment on function app_private.is_reason_of_buyer(uuid, text) is
+  'Whether the viewer cancelled the reservation as its buyer, and said so.';

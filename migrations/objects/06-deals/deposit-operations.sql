@@ -1,0 +1,110 @@
+-- How much, and when.
+create function app_private.selections_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return (select coalesce(sum((app_private.personalization_sums(p)).selections), 0) from app_public.personalizations p
+    where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+      and p.deleted_at is null);
+end $$;
+comment on function app_private.selections_total(uuid, uuid, uuid) is
+  'Like personalization_total, before discounts and credits.';
+
+create function app_private.deposit_price(deposit app_public.deposits) returns numeric
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  buyer app_public.buyers;
+  reservation app_public.reservations;
+  price numeric;
+  unit uuid;
+begin
+  if deposit.buyer_id is not null then
+    select * into buyer from app_public.buyers b where b.id = deposit.buyer_id;
+    price := buyer.price;
+    unit := buyer.unit_id;
+  else
+    -- The one that holds, or held last: what a lead has paid stays a percentage of it.
+    select * into reservation from app_public.reservations r
+      where case when deposit.reservation_id is not null then r.id = deposit.reservation_id
+        else r.lead_id = deposit.lead_id and r.deleted_at is null end
+      order by r.status in ('PENDING', 'CONFIRMED', 'CONVERTED') desc, r.id desc limit 1;
+    price := reservation.price;
+    unit := reservation.unit_id;
+  end if;
+  return price + case deposit.percent_base
+    when 'PURCHASE_PRICE' then 0
+    when 'GROSS_PURCHASE_PRICE' then app_private.selections_total(unit, coalesce(deposit.lead_id, buyer.lead_id),
+      deposit.buyer_id)
+    else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
+end $$;
+comment on function app_private.deposit_price(app_public.deposits) is
+  'What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what '
+  'was chosen on top, where its base says so: gross before, net after discounts and credits.';
+
+create function app_hidden.project_today(project_id uuid) returns date
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
+$$;
+comment on function app_hidden.project_today(uuid) is
+  E'@withoutViewer What day it is at a project tells nothing of it but its time zone.\n\nThe day it is in the time '
+  'zone of the project.';
+
+create function app_private.deposit_due_date(deposit app_public.deposits) returns date
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select case deposit.due_rule
+      when 'ON_RESERVATION' then coalesce((r.inserted_at at time zone p.time_zone)::date, b.purchase_date)
+      when 'ON_SIGNING' then b.purchase_date
+      when 'DAYS_AFTER_SIGNING' then b.purchase_date
+      when 'ON_FIRM' then b.purchase_firm_date
+      when 'ON_CLOSING' then coalesce(b.closing_date, b.estimated_closing_date) end + coalesce(deposit.due_offset_days,
+        0)
+  from app_public.projects p
+  left join app_public.buyers b on b.id = deposit.buyer_id
+  left join app_public.reservations r on r.id = coalesce(deposit.reservation_id, b.reservation_id,
+    (select l.id from app_public.reservations l where l.lead_id = deposit.lead_id
+      and l.status in ('PENDING', 'CONFIRMED', 'CONVERTED') and l.deleted_at is null order by l.id desc limit 1))
+  where p.id = deposit.project_id
+$$;
+comment on function app_private.deposit_due_date(app_public.deposits) is
+  'The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team '
+  'knows.';
+
+-- The schedule of the project: a purchase copies it, and the days follow the purchase until somebody sets one by hand.
+create function app_private.copy_deposit_schedule(buyer_id uuid) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  amount int;
+begin
+  insert into app_public.deposits (buyer_id, milestone_id, title)
+    select b.id, m.id, m.title
+    from app_public.buyers b
+    join app_public.deposit_schedule_milestones m on m.project_id = b.project_id and m.deleted_at is null
+    where b.id = copy_deposit_schedule.buyer_id
+      -- What the lead has paid, or is to pay, is not asked for twice.
+      and not exists (select from app_public.deposits d
+        where d.milestone_id = m.id and (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.deleted_at is null
+          and d.status not in ('WAIVED', 'CANCELLED', 'REFUNDED'))
+    order by m.sequence, m.id;
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.copy_deposit_schedule(uuid) is
+  'Gives a purchase the deposits of its project''s schedule that neither it nor its lead has yet; returns how many.';
+
+create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
+language sql stable as $$
+  select deposit.lead_id = offer.lead_id or deposit.buyer_id = offer.buyer_id
+    or exists (select from app_public.buyers b where b.id = deposit.buyer_id and b.lead_id = offer.lead_id
+      and (b.unit_id is null or b.unit_id = offer.unit_id))
+$$;
+comment on function app_private.is_deposit_of(app_public.deposits, app_public.offers) is
+  'Whether a deposit is of the people who negotiated the offer.';
+
+create function app_public.binding_offers_purchase_price_balance(b app_public.binding_offers) returns app_public.money
+language sql stable as $$
+  select greatest(0, b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id)
+    - coalesce((select sum(d.amount_paid) from app_public.deposits d
+      where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
+$$;
+grant execute on function app_public.binding_offers_purchase_price_balance to plat_user, plat_anonymous;
+comment on function app_public.binding_offers_purchase_price_balance is
+  E'@notNull\n\nThe total contract price less what was paid of its deposits.';

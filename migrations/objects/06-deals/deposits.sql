@@ -1,0 +1,293 @@
+-- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
+--
+--   SCHEDULED → INVOICED → PROCESSING → PARTIALLY_PAID → PAID; paid, be it in part → RELEASED, REFUNDED, FORFEITED
+--   nothing paid yet → WAIVED, CANCELLED
+--
+-- Writing down what was paid (amountPaid) makes the deposit PARTIALLY_PAID or PAID, from wherever it is. It only grows:
+-- what is given back is a status, not a smaller amount. Who sells makes and invoices deposits; what was paid, released,
+-- refunded, forfeited or waived is written down with the permission finance.write. Whether one is overdue is asked of
+-- the calendar of the project at each read.
+--
+-- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
+-- it was accepted later, unless it names another one of theirs.
+
+select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
+  list_order => 'sequence asc, id asc',
+  lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
+  own => 'true', on_delete => 'restrict');
+select app_private.make_state_machine('deposits', 'deposit',
+  steps => array[
+    ['SCHEDULED', 'INVOICED', 'hand', null], ['INVOICED', 'PROCESSING', 'hand', null],
+    ['PROCESSING', 'PARTIALLY_PAID', 'hand', 'finance.write'], ['PROCESSING', 'PAID', 'hand', 'finance.write'],
+    ['PARTIALLY_PAID', 'PAID', 'hand', 'finance.write'],
+    ['SCHEDULED', 'PARTIALLY_PAID', 'service', null], ['SCHEDULED', 'PAID', 'service', null],
+    ['INVOICED', 'PARTIALLY_PAID', 'service', null], ['INVOICED', 'PAID', 'service', null],
+    ['PARTIALLY_PAID', 'RELEASED', 'hand', 'finance.write'], ['PARTIALLY_PAID', 'REFUNDED', 'hand', 'finance.write'],
+    ['PARTIALLY_PAID', 'FORFEITED', 'hand', 'finance.write'],
+    ['PAID', 'RELEASED', 'hand', 'finance.write'], ['PAID', 'REFUNDED', 'hand', 'finance.write'],
+    ['PAID', 'FORFEITED', 'hand', 'finance.write'],
+    ['SCHEDULED', 'WAIVED', 'hand', 'finance.write'], ['INVOICED', 'WAIVED', 'hand', 'finance.write'],
+    ['PROCESSING', 'WAIVED', 'hand', 'finance.write'],
+    ['SCHEDULED', 'CANCELLED', 'hand', null], ['INVOICED', 'CANCELLED', 'hand', null],
+    ['PROCESSING', 'CANCELLED', 'hand', null]],
+  initial => array['SCHEDULED']);
+
+grant insert (lead_id, buyer_id, reservation_id, milestone_id, title, sequence, amount, percent, percent_base, due_at,
+  held_by, method, reference, invoice_number, notes), update (status, title, sequence, amount_paid, due_at, held_by,
+  method, reference, sent_to_holder_at, invoice_number, notes), delete on app_public.deposits to plat_user;
+grant insert (offer_id) on app_public.deposits to plat_user;
+
+comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
+comment on constraint deposits_percent_range on app_public.deposits is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
+comment on column app_public.deposits.reservation_id is 'The reservation that it belongs to.';
+comment on column app_public.deposits.milestone_id is
+  'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
+  'out.';
+comment on column app_public.deposits.title is 'What it is called.';
+comment on column app_public.deposits.status is 'What became of it.';
+comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';
+comment on column app_public.deposits.sequence is
+  E'@insertOptional\n\nPlace among the deposits of the deal; the next one where left out.';
+comment on column app_public.deposits.amount is 'The amount; either this or a percentage.';
+comment on column app_public.deposits.percent is 'The percentage; either this or an amount.';
+comment on column app_public.deposits.percent_base is
+  'What the percentage is of; PURCHASE_PRICE where left out. Null with an amount.';
+comment on column app_public.deposits.amount_fixed is
+  E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
+comment on column app_public.deposits.amount_paid is 'What was paid so far.';
+comment on column app_public.deposits.currency is 'The currency of the project.';
+comment on column app_public.deposits.due_at is 'The day by whose end it is to be paid, where the project is.';
+comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of the schedule that its day follows.';
+comment on column app_public.deposits.due_offset_days is E'@behavior -*\n\nHow many days after what the rule names.';
+comment on column app_public.deposits.paid_at is 'When it was paid in full.';
+comment on column app_public.deposits.method is 'How it is paid.';
+comment on column app_public.deposits.reference is 'Number of the cheque or wire.';
+comment on column app_public.deposits.held_by is 'Who holds it.';
+comment on column app_public.deposits.sent_to_holder_at is 'When it was sent to who holds it.';
+comment on column app_public.deposits.released_at is 'When it was handed to the seller.';
+comment on column app_public.deposits.refunded_at is 'When it was given back.';
+comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
+comment on column app_public.deposits.invoice_number is 'Number of the invoice.';
+comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should know.';
+comment on constraint deposits_reservation_id_fkey on app_public.deposits is
+  E'@fieldName reservation\n@foreignFieldName deposits\n@backwardDescription The deposits, in order.\n\nThe '
+  'reservation that it belongs to.';
+comment on constraint deposits_milestone_id_fkey on app_public.deposits is
+  E'@fieldName milestone\n@backwardBehavior -*\n\nThe milestone of the deposit schedule.';
+comment on constraint deposits_project_id_fkey on app_public.deposits is
+  E'@parent\n@fieldName project\n@foreignFieldName deposits\n@backwardPermission finance.read\n@backwardDescription '
+  'The deposits of all leads and buyers; null without the permission finance.read.\n\nThe project.';
+comment on table app_public.deposits is
+  E'@defaultOrder sequence asc, id asc\n'
+  '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
+  'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
+  'What a lead or buyer pays before closing.';
+comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
+comment on constraint deposits_offer_id_fkey on app_public.deposits is
+  E'@fieldName offer\n@backwardBehavior -*\n\nThe offer that it belongs to.';
+comment on constraint deposits_percent_base on app_public.deposits is
+  'A percentage needs what it is of, and only a percentage has that.';
+
+insert into app_private.event_names (subject, column_name, value, name)
+  select 'deposit', 'status', s, lower(s)
+    from unnest(array['INVOICED', 'PAID', 'RELEASED', 'REFUNDED', 'FORFEITED', 'WAIVED', 'CANCELLED']) s;
+
+create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if d.amount is not null or d.amount_fixed is not null then
+    return coalesce(d.amount_fixed, d.amount);
+  end if;
+  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
+    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
+end $$;
+comment on function app_public.deposits_amount_due(app_public.deposits) is
+  E'@withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record '
+  'has.\n@notNull\n\nWhat is to be paid: the amount, or the percentage of the price as it is now, rounded half up; '
+  'fixed once it is asked for or paid.';
+
+create function app_public.deposits_is_overdue(d app_public.deposits) returns boolean
+language sql stable as $$
+  select d.due_at is not null and d.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID')
+    and d.due_at < app_hidden.project_today(d.project_id)
+$$;
+comment on function app_public.deposits_is_overdue is
+  E'@notNull\n\nWhether its day is over, where the project is, and it is not paid in full.';
+
+create function app_private.tg_deposits__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  milestone app_public.deposit_schedule_milestones;
+  due numeric;
+  result text;
+begin
+  if tg_op = 'INSERT' then
+    if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
+      perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
+    end if;
+    new.currency := (select p.currency from app_public.projects p where p.id = new.project_id);
+    if new.milestone_id is not null then
+      select * into milestone from app_public.deposit_schedule_milestones m where m.id = new.milestone_id
+        and m.project_id = new.project_id and m.deleted_at is null;
+      if milestone.id is null then
+        perform app_hidden.fail('NOT_FOUND', 'There is no such milestone in the deposit schedule of this project.',
+          '{"field": "milestoneId"}');
+      end if;
+      if num_nonnulls(new.amount, new.percent) = 0 then
+        new.amount := milestone.amount;
+        new.percent := milestone.percent;
+        new.percent_base := coalesce(new.percent_base, milestone.percent_base);
+      end if;
+      if new.due_at is null then
+        new.due_rule := case when milestone.due_rule <> 'FIXED_DATE' then milestone.due_rule end;
+        new.due_offset_days := milestone.due_offset_days;
+        new.due_at := case when milestone.due_rule = 'FIXED_DATE'
+          then milestone.due_date + coalesce(milestone.due_offset_days, 0)
+          else app_private.deposit_due_date(new) end;
+      end if;
+    end if;
+    if num_nonnulls(new.amount, new.percent) <> 1 then
+      perform app_hidden.fail('BAD_USER_INPUT', 'Give either an amount or a percentage.',
+        jsonb_build_object('field', case when new.amount is null then 'amount' else 'percent' end));
+    end if;
+    new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
+    new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
+    new.percent_base := case when new.percent is not null then coalesce(new.percent_base, 'PURCHASE_PRICE') end;
+    if new.reservation_id is not null and not exists (
+      select from app_public.reservations r left join app_public.buyers b on b.id = new.buyer_id
+      where r.id = new.reservation_id and r.deleted_at is null
+        and (r.lead_id = new.lead_id or r.purchase_id = b.id or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
+      perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
+        '{"field": "reservationId"}');
+    end if;
+    if new.percent is not null and app_private.deposit_price(new) is null then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'There is no price to take a percentage of yet; give an amount, or reserve a home first.',
+        '{"field": "percent"}');
+    end if;
+    -- One after the other on each deal, so that each has its place.
+    perform from app_public.buyers b where b.id = new.buyer_id for no key update;
+    perform from app_public.leads l where l.id = new.lead_id for no key update;
+    new.sequence := coalesce(new.sequence, milestone.sequence,
+      (select coalesce(max(d.sequence), 0) + 1 from app_public.deposits d
+      where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id) and d.deleted_at is null));
+    return new;
+  end if;
+
+  if new.due_at is distinct from old.due_at and not coalesce(app_hidden.is_service(), false) then
+    new.due_rule := null; -- set by hand: it follows the purchase no more
+  end if;
+  if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
+    perform app_private.require_step('deposit', old.status, new.status);
+  end if;
+  due := app_public.deposits_amount_due(old);
+  if new.amount_paid <> old.amount_paid then
+    if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
+      and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
+      perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
+        '{"permission": "finance.write", "field": "amountPaid"}');
+    end if;
+    new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
+    if old.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
+      perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', old.status),
+        '{"field": "amountPaid"}');
+    elsif new.amount_paid < old.amount_paid then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'What was paid only grows; give a deposit back with the status REFUNDED.', '{"field": "amountPaid"}');
+    elsif new.amount_paid > due then
+      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due),
+        '{"field": "amountPaid"}');
+    end if;
+    result := case when new.amount_paid = due then 'PAID' else 'PARTIALLY_PAID' end;
+    if new.status not in (old.status, result) then
+      perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result),
+        '{"field": "status"}');
+    end if;
+    if new.status = old.status and result <> old.status and not coalesce(app_hidden.is_service(), false) then
+      -- A step of the service, from here to _310_paid.
+      perform set_config('plat.service', 'on', true), set_config('plat.deposit_paid', 'on', true);
+    end if;
+    new.status := result;
+  elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
+    new.amount_paid := due;
+  elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Say how much was paid.', '{"field": "amountPaid"}');
+  end if;
+  if new.status <> old.status then
+    -- What is asked for, or paid, does not change with the price any more.
+    if new.percent is not null and old.status = 'SCHEDULED' and new.status not in ('WAIVED', 'CANCELLED') then
+      new.amount_fixed := due;
+    end if;
+    new.paid_at := case when new.status = 'PAID' then now() else old.paid_at end;
+    new.released_at := case when new.status = 'RELEASED' then now() end;
+    new.refunded_at := case when new.status = 'REFUNDED' then now() end;
+    new.forfeited_at := case when new.status = 'FORFEITED' then now() end;
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.deposits for each row
+  execute function app_private.tg_deposits__prepare();
+
+create function app_private.tg_deposits__paid() returns trigger
+language plpgsql volatile as $$
+begin
+  if app_hidden.setting('deposit_paid') = 'on' then
+    perform set_config('plat.service', '', true), set_config('plat.deposit_paid', '', true);
+  end if;
+  return new;
+end $$;
+create trigger _310_paid before update of amount_paid on app_public.deposits for each row
+  execute function app_private.tg_deposits__paid();
+
+create function app_private.tg_deposits__keep() returns trigger
+language plpgsql volatile as $$
+begin
+  if old.status not in ('SCHEDULED', 'WAIVED', 'CANCELLED') then
+    perform app_hidden.fail('CONFLICT', format('A deposit that is %s is kept.', old.status));
+  end if;
+  return old;
+end $$;
+create trigger _200_keep before delete on app_public.deposits for each row
+  execute function app_private.tg_deposits__keep();
+
+create function app_public.deposits_notes(d app_public.deposits) returns app_public.long_text
+language sql stable as $$ select case when d.notes is not null
+  and app_hidden.project_can(d.project_id, d.organization_id, 'sale.read') then d.notes end $$;
+
+create function app_public.deposits_allowed_transitions(d app_public.deposits) returns app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $$;
+grant execute on function app_public.deposits_amount_due, app_hidden.project_today, app_public.deposits_is_overdue,
+  app_public.deposits_notes, app_public.deposits_allowed_transitions to plat_user;
+comment on function app_public.deposits_notes is 'What the team should know; null for the buyer.';
+comment on function app_public.deposits_allowed_transitions is
+  E'@notNull\n\nThe steps that the deposit can take from its status.';
+
+create function app_private.tg_deposits__offer() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.offer_id is null then
+    select o.id into new.offer_id from app_public.offers o
+      where o.status = 'ACCEPTED' and (o.reservation_id = new.reservation_id or new.reservation_id is null)
+        and app_private.is_deposit_of(new, o)
+        and (o.lead_id = new.lead_id or o.buyer_id = new.buyer_id
+          or o.lead_id = (select b.lead_id from app_public.buyers b where b.id = new.buyer_id))
+      order by o.id desc limit 1;
+  elsif not coalesce((select app_private.is_deposit_of(new, o) from app_public.offers o where o.id = new.offer_id),
+    false) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The offer is not of this lead or buyer.', '{"field": "offerId"}');
+  end if;
+  return new;
+end $$;
+create trigger _210_offer before insert on app_public.deposits for each row
+  execute function app_private.tg_deposits__offer();
+
+create function app_public.deposits_charge(d app_public.deposits) returns app_public.processor_charges
+language sql stable as $$
+  select c from app_public.processor_charges c where c.deposit_id = d.id order by c.status in ('FAILED', 'CANCELLED'),
+    c.id desc limit 1
+$$;
+comment on function app_public.deposits_charge is
+  'The charge that paid it, the last where there are several; null without the permission finance.read, but for the '
+  'buyer.';

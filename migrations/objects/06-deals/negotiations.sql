@@ -1,0 +1,302 @@
+-- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for
+-- others is said once, by the trigger on the status: the reservation waits while an offer is pending, the lead's status
+-- follows, and what is pending is withdrawn when a negotiation is called off.
+--
+-- Everything about the negotiations of a unit happens under a lock of the unit, so one thing after the other.
+--
+-- Chosen where nothing else says so:
+-- - A negotiation is open, and the only one of its lead or buyer about the unit, until it is ACCEPTED or CANCELLED.
+-- - A withdrawn offer leaves it OPEN. It counts as the end of a round.
+-- - It begins about a unit that is AVAILABLE, or theirs already, and with a lead that is neither LOST nor UNQUALIFIED.
+-- - Whoever may not read the floor price reads no events of negotiations either, since they hold it.
+-- - An accepted negotiation stays so when the deal falls through later; then a new one can be begun.
+
+select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'negotiations',
+  'The negotiations, newest first',
+  deletable => false, own => 'id = any (array(select app_hidden.viewer_purchase_negotiations()))');
+select app_private.make_project_record('negotiations', 'negotiation', 'sale.write');
+
+-- An event holds floor price and notes.
+update app_hidden.record_types set event_permission = 'sale.strategy' where table_name = 'negotiations';
+
+-- Accepted, rejected and expired are what becomes of the offers; a withdrawn one leaves it open.
+select app_private.make_state_machine('negotiations', 'negotiation',
+  steps => array[
+    ['OPEN', 'ACTIVE', 'service'], ['REJECTED', 'ACTIVE', 'service'], ['EXPIRED', 'ACTIVE', 'service'],
+    ['ACTIVE', 'ACCEPTED', 'service'], ['ACTIVE', 'REJECTED', 'service'], ['ACTIVE', 'EXPIRED', 'service'],
+    ['ACTIVE', 'OPEN', 'service'],
+    ['OPEN', 'CANCELLED', 'hand'], ['ACTIVE', 'CANCELLED', 'hand'], ['REJECTED', 'CANCELLED', 'hand'],
+    ['EXPIRED', 'CANCELLED', 'hand']],
+  initial => array['OPEN'],
+  requirements => array[['CANCELLED', 'cancellation_reason', 'A negotiation that is cancelled needs a reason.']]);
+
+grant select on app_public.negotiations to plat_user, plat_anonymous, plat_worker;
+grant insert (unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_expiration_hours, notes) on
+  app_public.negotiations to plat_user;
+grant update (status, floor_price, offer_expiration_hours, cancellation_reason, notes) on app_public.negotiations to
+  plat_user;
+
+comment on constraint negotiations_somebody on app_public.negotiations is 'Name the lead or the buyer who negotiates.';
+comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is 'Give 1 to 8,760 hours.';
+comment on index app_public.negotiations_open_lead is 'There is a negotiation of this lead about the unit already.';
+comment on index app_public.negotiations_open_buyer is 'There is a negotiation of this buyer about the unit already.';
+comment on table app_public.negotiations is 'A negotiation about a unit; offers attach to it.';
+comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
+comment on column app_public.negotiations.lead_id is
+  'The lead who negotiates; left out where the buyer or the reservation says who.';
+comment on column app_public.negotiations.buyer_id is 'The buyer who negotiates.';
+comment on column app_public.negotiations.reservation_id is
+  'Their reservation of the unit, whose time stands still while an offer is pending; found where it is left out.';
+comment on column app_public.negotiations.assignee_id is
+  E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
+comment on column app_public.negotiations.status is
+  E'@filter\n\nWhere it stands; follows the offers. By hand it is CANCELLED only.';
+comment on column app_public.negotiations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.negotiations.round is
+  'The round of offers; a new one begins after a rejected, expired or withdrawn offer.';
+comment on column app_public.negotiations.turn is 'Whose answer is awaited; null when no offer is pending.';
+comment on column app_public.negotiations.list_price is 'List price of the unit when it began.';
+comment on column app_public.negotiations.currency is 'Currency of its amounts: the one of the project.';
+comment on column app_public.negotiations.floor_price is
+  E'@masked\n\nThe lowest price that the seller takes: an offer of the seller or an acceptance below it takes the '
+  'permission sale.strategy, as reading it does.';
+comment on column app_public.negotiations.offer_expiration_hours is
+  'Hours that an offer stands which does not say until when.';
+comment on column app_public.negotiations.opened_at is 'When it began.';
+comment on column app_public.negotiations.closed_at is
+  'When it was accepted, rejected or called off, or its last offer ran out; null while it goes on.';
+comment on column app_public.negotiations.notes is
+  E'@masked\n\nNotes of the seller; takes the permission sale.strategy.';
+comment on constraint negotiations_unit_id_fkey on app_public.negotiations is
+  E'@fieldName unit\n@foreignFieldName negotiations\n@backwardPermission sale.read\n@backwardDescription The '
+  'negotiations about it, newest first; null without the permission sale.read.\n\nThe unit that it is about.';
+comment on constraint negotiations_lead_id_fkey on app_public.negotiations is
+  E'@fieldName lead\n@foreignFieldName negotiations\n@backwardDescription The negotiations, newest first.\n\nThe lead '
+  'who negotiates.';
+comment on constraint negotiations_buyer_id_fkey on app_public.negotiations is
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer who negotiates.';
+comment on constraint negotiations_reservation_id_fkey on app_public.negotiations is
+  E'@fieldName reservation\n@backwardBehavior -*\n\nTheir reservation of the unit.';
+comment on constraint negotiations_assignee_id_fkey on app_public.negotiations is
+  E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
+comment on column app_public.negotiations.cancellation_reason is
+  E'@masked\n\nWhy it was called off; required for the status CANCELLED.';
+
+insert into app_hidden.column_permissions (table_name, column_name, permission)
+  select 'negotiations', unnest(array['status', 'offer_expiration_hours', 'cancellation_reason']), 'sale.write';
+create trigger _010_parent before insert on app_public.negotiations
+  for each row execute function app_private.tg__parent_project('units', 'unit_id');
+create trigger _040_columns before update on app_public.negotiations
+  for each row execute function app_private.tg__column_permissions('sale.strategy');
+
+create or replace trigger _900_touch before update on app_public.negotiations for each row
+  execute function app_private.tg__touch('assignee_id');
+
+create function app_private.tg_negotiations__open() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  unit app_public.units;
+  reservation app_public.reservations;
+  lead app_public.leads;
+  buyer app_public.buyers;
+  existing uuid;
+begin
+  if app_public.current_user_id() is not null
+    and not app_hidden.project_can(new.project_id, new.organization_id, 'sale.write') then
+    perform app_hidden.refuse('negotiations', 'create');
+  end if;
+  if num_nonnulls(new.floor_price, new.notes) > 0 and app_public.current_user_id() is not null
+    and not app_hidden.project_can(new.project_id, new.organization_id, 'sale.strategy') then
+    perform app_hidden.fail('FORBIDDEN', 'Floor price and notes take the permission sale.strategy.',
+      jsonb_build_object('permission', 'sale.strategy', 'field', case when new.floor_price is not null then 'floorPrice'
+        else 'notes' end));
+  end if;
+  perform app_private.lock_inventory(new.unit_id, null);
+  select * into unit from app_public.units u where u.id = new.unit_id and u.deleted_at is null;
+
+  -- Who negotiates: as given, or whom the reservation is for.
+  if new.reservation_id is not null then
+    select * into reservation from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
+    if reservation.project_id <> new.project_id or reservation.unit_id is distinct from new.unit_id then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This reservation is of another unit or lot.',
+        '{"field": "reservationId"}');
+    elsif reservation.status not in ('PENDING', 'CONFIRMED') then
+      perform app_hidden.fail('CONFLICT', format('This reservation is %s.', reservation.status),
+        '{"field": "reservationId"}');
+    elsif new.lead_id <> reservation.lead_id or new.buyer_id <> reservation.purchase_id then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This reservation is for somebody else.', '{"field": "reservationId"}');
+    end if;
+    new.lead_id := coalesce(new.lead_id, case when new.buyer_id is null then reservation.lead_id end);
+    new.buyer_id := coalesce(new.buyer_id, reservation.purchase_id);
+  end if;
+  if num_nonnulls(new.lead_id, new.buyer_id) = 0 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the lead or the buyer who negotiates.', '{"field": "leadId"}');
+  end if;
+  if new.buyer_id is not null then
+    select * into buyer from app_public.buyers b where b.id = new.buyer_id and b.deleted_at is null;
+    if buyer.project_id <> new.project_id or buyer.unit_id <> new.unit_id then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This buyer is of another project or unit.', '{"field": "buyerId"}');
+    elsif buyer.status in ('CANCELLED', 'CLOSED') then
+      perform app_hidden.fail('CONFLICT', format('This purchase is %s.', buyer.status), '{"field": "buyerId"}');
+    elsif new.lead_id <> buyer.lead_id then
+      perform app_hidden.fail('BAD_USER_INPUT', 'The buyer did not come from this lead.', '{"field": "leadId"}');
+    end if;
+    new.lead_id := coalesce(new.lead_id, buyer.lead_id);
+  end if;
+  if new.lead_id is not null then
+    -- Locked, so that the lead is not handed over meanwhile.
+    select * into lead from app_public.leads l where l.id = new.lead_id and l.deleted_at is null for share;
+    if lead.project_id <> new.project_id then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This lead is of another project.', '{"field": "leadId"}');
+    elsif lead.status in ('LOST', 'UNQUALIFIED') then
+      perform app_hidden.fail('CONFLICT', format('This lead is %s; set it back to an open status first.', lead.status),
+        '{"field": "leadId"}');
+    end if;
+    if new.buyer_id is null and lead.status = 'CONVERTED' then
+      select * into buyer from app_public.buyers b
+        where b.lead_id = lead.id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null;
+      new.buyer_id := buyer.id;
+    end if;
+  end if;
+  if new.reservation_id is null then
+    select r.id into new.reservation_id from app_public.reservations r
+      where r.unit_id = new.unit_id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
+        and (r.lead_id = new.lead_id or r.purchase_id = new.buyer_id) order by r.id desc limit 1;
+  end if;
+  new.assignee_id := case when new.lead_id is not null then lead.assignee_id else buyer.assignee_id end;
+
+  select n.id into existing from app_public.negotiations n
+    where n.unit_id = new.unit_id and n.deleted_at is null and n.status not in ('ACCEPTED', 'CANCELLED')
+      and (n.lead_id = new.lead_id or n.buyer_id = new.buyer_id) limit 1;
+  if existing is not null then
+    perform app_hidden.fail('CONFLICT', 'There is a negotiation with them about this unit already.',
+      jsonb_build_object('existingId', existing, 'field', case when new.buyer_id is not null then 'buyerId'
+        else 'leadId' end));
+  end if;
+  perform app_private.negotiable_claim(new, 'unitId');
+  new.currency := unit.currency;
+  new.list_price := unit.price;
+  return new;
+end $$;
+create trigger _200_open before insert on app_public.negotiations for each row
+  execute function app_private.tg_negotiations__open();
+
+create function app_private.tg_negotiations__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.floor_price is not null then
+    new.floor_price := app_hidden.to_money(new.floor_price, new.currency, 'floorPrice');
+  end if;
+  if tg_op = 'INSERT' or new.status = old.status then
+    return new;
+  end if;
+  if new.status = 'ACTIVE' and exists (select from app_public.negotiations n
+      where n.unit_id = new.unit_id and n.status = 'ACTIVE' and n.deleted_at is null and n.id <> new.id)
+    and not (select p.allow_multiple_offers from app_public.projects p where p.id = new.project_id) then
+    perform app_hidden.fail('CONFLICT',
+      'Somebody else''s offer on this unit is pending; the project takes one at a time.', '{"field": "negotiationId"}');
+  end if;
+  new.closed_at := case when new.status in ('ACCEPTED', 'REJECTED', 'EXPIRED', 'CANCELLED') then now() end;
+  new.turn := case when new.status = 'ACTIVE' then new.turn end;
+  return new;
+end $$;
+create trigger _250_prepare before insert or update on app_public.negotiations for each row
+  execute function app_private.tg_negotiations__prepare();
+
+create function app_private.tg_negotiations__effects() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if new.status = 'CANCELLED' then
+    perform set_config('plat.service', 'on', true);
+    update app_public.offers o set status = 'WITHDRAWN' where o.negotiation_id = new.id and o.status = 'PENDING';
+    perform set_config('plat.service', before, true);
+  end if;
+  if exists (select from app_public.reservations r where r.id = new.reservation_id
+    and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
+    if new.status = 'ACTIVE' then
+      perform app_private.pause_reservation(new.reservation_id);
+    elsif new.status = 'ACCEPTED' then
+      perform app_private.resume_reservation(new.reservation_id,
+        (select o.price from app_public.offers o where o.negotiation_id = new.id and o.status = 'ACCEPTED'));
+    elsif old.status = 'ACTIVE' then
+      perform app_private.resume_reservation(new.reservation_id);
+    end if;
+  end if;
+  if new.lead_id is not null then
+    perform app_private.follow_deals(new.lead_id);
+  end if;
+  return null;
+end $$;
+comment on function app_private.tg_negotiations__effects() is
+  'What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation, the '
+  'status of the lead.';
+create trigger _500_effects after update of status on app_public.negotiations for each row
+  when (old.status is distinct from new.status) execute function app_private.tg_negotiations__effects();
+
+create function app_public.negotiations_floor_price(n app_public.negotiations) returns app_public.money
+language sql stable as $$
+  select case when n.floor_price is not null
+    and app_hidden.project_can(n.project_id, n.organization_id, 'sale.strategy') then n.floor_price end
+$$;
+
+create function app_public.negotiations_notes(n app_public.negotiations) returns text
+language sql stable as $$
+  select case when n.notes is not null and app_hidden.project_can(n.project_id, n.organization_id, 'sale.strategy')
+    then n.notes end
+$$;
+
+create function app_public.negotiations_allowed_transitions(n app_public.negotiations) returns app_public.transition[]
+language sql stable as $$
+  select app_hidden.transitions_from('negotiation',
+    jsonb_build_object('status', n.status, 'cancellation_reason', n.cancellation_reason))
+$$;
+
+grant execute on function app_public.negotiations_floor_price, app_public.negotiations_notes,
+  app_public.negotiations_allowed_transitions, app_public.reservations_negotiation, app_public.buyers_negotiations to
+  plat_user, plat_anonymous;
+comment on function app_public.negotiations_floor_price is
+  'The lowest price that the seller takes; null without the permission sale.strategy.';
+comment on function app_public.negotiations_notes is 'Notes of the seller; null without the permission sale.strategy.';
+comment on function app_public.negotiations_allowed_transitions is
+  E'@notNull\n\nThe steps that the negotiation can take by hand from its status.';
+
+comment on function app_public.negotiations_events is
+  E'@permission sale.strategy\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
+  'sale.strategy.';
+
+create function app_private.tg_negotiations__parties_of_offers() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.offers o set lead_id = new.lead_id, buyer_id = new.buyer_id, reservation_id = new.reservation_id,
+    assignee_id = new.assignee_id
+    where o.negotiation_id = new.id;
+  return null;
+end $$;
+comment on function app_private.tg_negotiations__parties_of_offers() is
+  'Offers say again what their negotiation says, so that lists of them go along an index.';
+create trigger _400_parties_of_offers after update of lead_id, buyer_id, reservation_id,
+  assignee_id on app_public.negotiations for each row
+  when (row(old.lead_id, old.buyer_id, old.reservation_id, old.assignee_id) is distinct
+    from row(new.lead_id, new.buyer_id, new.reservation_id, new.assignee_id))
+  execute function app_private.tg_negotiations__parties_of_offers();
+
+create function app_public.negotiations_current_offer(n app_public.negotiations) returns app_public.offers
+language sql stable as $$ select o from app_public.offers o where o.negotiation_id = n.id and o.status = 'PENDING' $$;
+
+create function app_public.negotiations_accepted_offer(n app_public.negotiations) returns app_public.offers
+language sql stable as $$ select o from app_public.offers o where o.negotiation_id = n.id and o.status = 'ACCEPTED' $$;
+
+grant execute on function app_public.negotiations_current_offer, app_public.negotiations_accepted_offer,
+  app_public.buyers_accepted_offer to plat_user, plat_anonymous;
+comment on function app_public.negotiations_current_offer is 'The offer that is pending; null when none is.';
+comment on function app_public.negotiations_accepted_offer is 'The offer that was accepted.';
+
+create function app_public.negotiations_cancellation_reason(n app_public.negotiations) returns app_public.long_text
+language sql stable as $$
+  select case when n.cancellation_reason is not null
+    and app_hidden.deal_can(n.organization_id, n.project_id, n.assignee_id, 'sale.read') then n.cancellation_reason end
+$$;
+comment on function app_public.negotiations_cancellation_reason is
+  'Why it was called off; null without the permission sale.read.';

@@ -1,0 +1,269 @@
+-- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
+-- before COUNTERED. An offer ends once, and neither offers nor answers are changed or deleted afterwards.
+--
+-- An accepted offer is in force as long as the claim on the unit that it took or kept. A unit has one such claim, and a
+-- claim one accepted offer.
+--
+-- Chosen where nothing else says so:
+-- - Any side begins a round. Between rounds nobody is awaited.
+-- - The team enters offers and answers for the buyer too (manual), because most buyers are no users; never an answer
+--   from the side of the offer. Only a buyer who is a user is held to their own side.
+-- - Below the floor price, an offer of the seller or an acceptance takes the permission sale.strategy: FORBIDDEN
+--   without it.
+-- - Acceptance without reservation or purchase claims the unit for as long as a reservation of the project lasts.
+-- - The accepted price is that of a purchase which is not signed yet, too.
+-- - While a unit is somebody else's, no offer on it is made or accepted; what is pending may be rejected, or runs out.
+
+create policy sellers on app_public.offers for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('sale.read')))
+    or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects('sale.read'))))
+    or negotiation_id = any (array(select app_hidden.viewer_purchase_negotiations())));
+select app_private.make_project_record('offers', 'offer', 'sale.write');
+select app_private.make_state_machine('offers', 'offer',
+  steps => array[['PENDING', 'COUNTERED', 'service'], ['PENDING', 'ACCEPTED', 'service'],
+    ['PENDING', 'REJECTED', 'service'],
+    ['PENDING', 'EXPIRED', 'service'], ['PENDING', 'WITHDRAWN', 'service']],
+  initial => array['PENDING']);
+select app_private.make_deadline('offer', 'app_public.offers', 'expires_at', 'new.status = ''PENDING''', '{status}',
+  'app_private.settle_offer(uuid)');
+
+grant select on app_public.offers to plat_user, plat_anonymous, plat_worker;
+
+-- No policy lets anybody insert: create_offer does, and these are its members.
+grant insert (negotiation_id, side, price, parent_id, closing_date, earnest_money, financing_type,
+  financing_contingency, amount_financed, occupancy_type, requested_credits, comments, expires_at) on app_public.offers
+  to plat_user;
+
+comment on index app_public.offers_pending is 'An offer is pending in this negotiation already.';
+comment on index app_public.offers_accepted is 'An offer on this unit was accepted already.';
+comment on column app_public.offers.assignee_id is
+  E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
+comment on column app_public.offers.claim_id is
+  E'@secret\n@behavior -*\n\nThe claim on the unit that the accepted offer took or kept; it is in force as long as '
+  'that is.';
+comment on column app_public.offers.negotiation_id is 'The negotiation.';
+comment on column app_public.offers.round is 'The round of the negotiation.';
+comment on column app_public.offers.sequence is 'Place in the round, from 1.';
+comment on column app_public.offers.side is 'The side that makes it.';
+comment on column app_public.offers.kind is 'Whether it answers another.';
+comment on column app_public.offers.status is 'What became of it; everything but PENDING is final.';
+comment on column app_public.offers.status_changed_at is 'Since when it has its status.';
+comment on column app_public.offers.price is 'The price, zero or more.';
+comment on column app_public.offers.currency is 'Currency of its amounts: the one of the project.';
+comment on column app_public.offers.delta is 'The price less that of the offer before it; null for the first one.';
+comment on column app_public.offers.closing_date is 'When the purchase is to be closed.';
+comment on column app_public.offers.earnest_money is 'The deposit that shows the buyer means it.';
+comment on column app_public.offers.financing_type is 'How the home is paid.';
+comment on column app_public.offers.financing_contingency is 'Whether it depends on a loan.';
+comment on column app_public.offers.amount_financed is 'How much of the price is a loan.';
+comment on column app_public.offers.occupancy_type is
+  'What the home is bought for; that of the reservation or purchase where left out.';
+comment on column app_public.offers.occupancy_type_other is 'What it is bought for, in words.';
+comment on column app_public.offers.requested_credits is 'What the buyer wants the seller to pay towards the costs.';
+comment on column app_public.offers.comments is 'A word to the other side.';
+comment on column app_public.offers.expires_at is E'@insertOptional\n\nUntil when it stands.';
+comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where left out.';
+comment on column app_public.offers.created_by_id is 'Who made it.';
+comment on column app_public.offers.withdrawn_at is 'When it was taken back.';
+comment on column app_public.offers.manual is 'Whether the team entered it for the buyer.';
+comment on column app_public.offers.legal_name is 'The legal name of whoever buys, as it was when the offer was made.';
+comment on column app_public.offers.unit_id is E'@behavior -*\n\nThe unit.';
+comment on column app_public.offers.lead_id is E'@behavior -*\n\nThe lead.';
+comment on column app_public.offers.buyer_id is E'@behavior -*\n\nThe buyer.';
+comment on column app_public.offers.reservation_id is E'@behavior -*\n\nThe reservation.';
+comment on constraint offers_project_id_fkey on app_public.offers is
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+comment on constraint offers_negotiation_id_fkey on app_public.offers is
+  E'@parent\n@fieldName negotiation\n@foreignFieldName offers\n@backwardDescription The offers, latest first.\n\nThe '
+  'negotiation.';
+comment on constraint offers_parent_id_fkey on app_public.offers is
+  E'@fieldName parent\n@backwardBehavior -*\n\nThe offer it answers.';
+comment on constraint offers_created_by_id_fkey on app_public.offers is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho made it.';
+comment on constraint offers_unit_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe unit.';
+comment on constraint offers_lead_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe lead.';
+comment on constraint offers_buyer_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe buyer.';
+comment on constraint offers_reservation_id_fkey on app_public.offers is
+  E'@behavior -*\n@backwardBehavior -*\n\nThe reservation.';
+comment on constraint offers_assignee_id_fkey on app_public.offers is
+  E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
+comment on table app_public.offers is E'@implements OfferTerms\n\nAn offer or counter-offer in a negotiation.';
+comment on constraint offers_place on app_public.offers is
+  'There is another offer in this round already; look at the negotiation and try again.';
+comment on index app_public.offers_parent is 'This offer has a counter-offer already.';
+
+create policy sellers on app_public.offer_responses for select to plat_user
+  using ((select true from app_public.offers o where o.id = offer_id));
+select app_private.make_project_record('offer_responses', 'offer_response', 'sale.write');
+
+grant select on app_public.offer_responses to plat_user, plat_anonymous, plat_worker;
+
+comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
+comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
+comment on column app_public.offer_responses.offer_id is 'The offer.';
+comment on column app_public.offer_responses.action is 'The answer.';
+comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
+comment on column app_public.offer_responses.manual is 'Whether the team entered it for the buyer.';
+comment on column app_public.offer_responses.comments is 'A word to it.';
+comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
+comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
+comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
+  E'@behavior -*\n@backwardBehavior -*\n\nThe project.';
+comment on constraint offer_responses_offer_id_fkey on app_public.offer_responses is
+  E'@parent\n@fieldName offer\n@foreignFieldName response\n@backwardDescription The answer; null until there is '
+  'one.\n\nThe offer.';
+comment on constraint offer_responses_fallout_reason_id_fkey on app_public.offer_responses is
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was rejected.';
+comment on constraint offer_responses_responded_by_id_fkey on app_public.offer_responses is
+  E'@fieldName respondedBy\n@backwardBehavior -*\n\nWho answered.';
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('offer', 'status', 'COUNTERED', 'countered'), ('offer', 'status', 'ACCEPTED', 'accepted'),
+  ('offer', 'status', 'REJECTED', 'rejected'),
+  ('offer', 'status', 'EXPIRED', 'expired'), ('offer', 'status', 'WITHDRAWN', 'withdrawn');
+
+create trigger _100_final before update on app_public.offers for each row
+  when ((old.claim_id is not null and old.claim_id is distinct from new.claim_id)
+    or row(old.id, old.organization_id, old.project_id, old.negotiation_id, old.round, old.sequence, old.side, old.kind,
+      old.price, old.currency, old.delta,
+      old.closing_date, old.earnest_money, old.financing_type, old.financing_contingency, old.amount_financed,
+        old.occupancy_type, old.occupancy_type_other,
+      old.requested_credits, old.comments, old.expires_at, old.parent_id, old.manual, old.legal_name, old.unit_id,
+        old.inserted_at)
+    is distinct from row(new.id, new.organization_id, new.project_id, new.negotiation_id, new.round, new.sequence,
+      new.side, new.kind, new.price, new.currency, new.delta,
+      new.closing_date, new.earnest_money, new.financing_type, new.financing_contingency, new.amount_financed,
+        new.occupancy_type, new.occupancy_type_other,
+      new.requested_credits, new.comments, new.expires_at, new.parent_id, new.manual, new.legal_name, new.unit_id,
+        new.inserted_at))
+  execute function app_private.tg__final();
+create trigger _100_no_delete before delete on app_public.offers for each row execute function app_private.tg__final();
+create trigger _100_no_truncate before truncate on app_public.offers for each statement
+  execute function app_private.tg__final();
+create trigger _100_final before update on app_public.offer_responses for each row
+  when (row(old.id, old.organization_id, old.project_id, old.offer_id, old.action, old.side, old.manual, old.comments,
+    old.fallout_reason_id, old.inserted_at)
+    is distinct from row(new.id, new.organization_id, new.project_id, new.offer_id, new.action, new.side, new.manual,
+      new.comments, new.fallout_reason_id, new.inserted_at))
+  execute function app_private.tg__final();
+create trigger _100_no_delete before delete on app_public.offer_responses for each row
+  execute function app_private.tg__final();
+create trigger _100_no_truncate before truncate on app_public.offer_responses for each statement
+  execute function app_private.tg__final();
+
+create or replace trigger _900_touch before update on app_public.offers for each row
+  execute function app_private.tg__touch('assignee_id');
+
+create function app_private.tg_offers__make() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  negotiation app_public.negotiations := app_private.lock_negotiation(new.negotiation_id);
+  pending app_public.offers;
+begin
+  select * into pending from app_public.offers o where o.negotiation_id = negotiation.id and o.status = 'PENDING';
+  if pending.expires_at <= clock_timestamp() then
+    perform app_private.settle_offer(pending.id);
+    pending := null;
+    select * into negotiation from app_public.negotiations n where n.id = negotiation.id;
+  end if;
+  if negotiation.status in ('ACCEPTED', 'CANCELLED') then
+    perform app_hidden.fail('INVALID_TRANSITION',
+      format('This negotiation is %s; no offer can be made in it any more.', negotiation.status),
+      jsonb_build_object('from', negotiation.status, 'to', 'ACTIVE', 'field', 'negotiationId', 'allowedTransitions',
+        jsonb_build_array()));
+  elsif pending.side = new.side then
+    perform app_hidden.fail('CONFLICT', 'An offer of this side is pending; the other side has the next word.',
+      jsonb_build_object('field', 'side', 'existingId', pending.id));
+  elsif new.parent_id <> pending.id or (new.parent_id is not null and pending.id is null) then
+    perform app_hidden.fail('CONFLICT', 'That offer is not pending in this negotiation, so it cannot be countered.',
+      jsonb_strip_nulls(jsonb_build_object('field', 'parentId', 'existingId', pending.id)));
+  elsif new.expires_at <= now() then
+    perform app_hidden.fail('BAD_USER_INPUT', 'An offer expires in the future.', '{"field": "expiresAt"}');
+  elsif new.expires_at > now() + interval '1 year' then
+    perform app_hidden.fail('BAD_USER_INPUT', 'An offer stands for a year at most.', '{"field": "expiresAt"}');
+  end if;
+  perform app_private.negotiable_claim(negotiation, 'negotiationId');
+  new.price := app_hidden.to_money(new.price, negotiation.currency, 'price');
+  new.earnest_money := app_hidden.to_money(new.earnest_money, negotiation.currency, 'earnestMoney');
+  new.amount_financed := app_hidden.to_money(new.amount_financed, negotiation.currency, 'amountFinanced');
+  new.requested_credits := app_hidden.to_money(new.requested_credits, negotiation.currency, 'requestedCredits');
+  if new.side = 'SELLER' then
+    perform app_private.require_floor_price(negotiation, new.price, 'price');
+  end if;
+
+  new.project_id := negotiation.project_id;
+  new.currency := negotiation.currency;
+  new.unit_id := negotiation.unit_id;
+  new.lead_id := negotiation.lead_id;
+  new.buyer_id := negotiation.buyer_id;
+  new.reservation_id := negotiation.reservation_id;
+  new.assignee_id := negotiation.assignee_id;
+  new.parent_id := pending.id;
+  new.kind := case when pending.id is null then 'OFFER' else 'COUNTER_OFFER' end;
+  new.round := negotiation.round + case when pending.id is null and exists (
+    select from app_public.offers o where o.negotiation_id = negotiation.id) then 1 else 0 end;
+  new.sequence := coalesce(pending.sequence, 0) + 1;
+  new.delta := new.price - (select o.price from app_public.offers o where o.negotiation_id = negotiation.id
+    order by o.round desc, o.sequence desc limit 1);
+  new.expires_at := coalesce(new.expires_at, now() + make_interval(hours => negotiation.offer_expiration_hours));
+  new.manual := new.side = 'BUYER' and app_public.current_user_id() is not null
+    and not negotiation.id = any (array(select app_hidden.viewer_purchase_negotiations()));
+  select coalesce(r.buyer_legal_name, b.legal_name, nullif(concat_ws(' ', b.first_name, b.last_name), ''), l.legal_name,
+    l.name),
+      coalesce(new.occupancy_type, r.occupancy_type, b.occupancy_type),
+      case when coalesce(new.occupancy_type, 'OTHER') = 'OTHER'
+        then coalesce(r.occupancy_type_other, b.occupancy_type_other) end
+    into new.legal_name, new.occupancy_type, new.occupancy_type_other
+    from (select) one
+    left join app_public.reservations r on r.id = negotiation.reservation_id
+    left join app_public.buyers b on b.id = negotiation.buyer_id
+    left join app_public.leads l on l.id = negotiation.lead_id;
+
+  perform set_config('plat.service', 'on', true);
+  update app_public.offers o set status = 'COUNTERED' where o.id = pending.id;
+  perform set_config('plat.service', before, true);
+  return new;
+end $$;
+create trigger _010_make before insert on app_public.offers for each row execute function app_private.tg_offers__make();
+
+create function app_private.tg_offers__withdrawn() returns trigger
+language plpgsql volatile as $$
+begin
+  new.withdrawn_at := now();
+  return new;
+end $$;
+create trigger _200_withdrawn before update on app_public.offers for each row
+  when (new.status = 'WITHDRAWN' and old.status <> 'WITHDRAWN') execute function app_private.tg_offers__withdrawn();
+
+create function app_private.tg_offers__activate() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  perform set_config('plat.service', 'on', true);
+  update app_public.negotiations n set status = 'ACTIVE', round = new.round, turn = case new.side when 'BUYER'
+    then 'SELLER' else 'BUYER' end
+    where n.id = new.negotiation_id;
+  perform set_config('plat.service', before, true);
+  return null;
+end $$;
+create trigger _500_activate after insert on app_public.offers for each row
+  execute function app_private.tg_offers__activate();
+
+create function app_private.tg_offers__deposits() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_public.deposits d set offer_id = new.id
+    where (d.lead_id = new.lead_id or d.buyer_id = new.buyer_id or d.buyer_id = (select b.id from app_public.buyers b
+        where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
+      and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
+      and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED');
+  return null;
+end $$;
+comment on function app_private.tg_offers__deposits() is
+  'Gives the deposits of whoever bought to the offer that was accepted.';
+create trigger _500_deposits after update of status on app_public.offers for each row
+  when (new.status = 'ACCEPTED' and old.status <> 'ACCEPTED') execute function app_private.tg_offers__deposits();

@@ -1,0 +1,198 @@
+create policy readers on app_public.personalization_selections for select to plat_user
+  using (exists (select from app_public.personalizations p where p.id = personalization_id));
+create policy writers_insert on app_public.personalization_selections for insert to plat_user
+  with check (app_hidden.may_choose(personalization_id));
+create policy writers_update on app_public.personalization_selections for update to plat_user
+  using (app_hidden.may_choose(personalization_id));
+create policy writers_delete on app_public.personalization_selections for delete to plat_user
+  using (app_hidden.may_choose(personalization_id));
+grant select on app_public.personalization_selections to plat_user, plat_anonymous, plat_worker;
+grant insert (personalization_id, option_id, quantity, note), update (quantity, note), delete on
+  app_public.personalization_selections to plat_user;
+
+comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
+  'Give a quantity above 0, 10,000 at most.';
+comment on index app_public.personalization_selections_once is 'Name each option once, with its quantity.';
+comment on table app_public.personalization_selections is
+  E'@behavior -operation\n@defaultOrder selected_at asc, id asc\n@partOf personalization_id\n\nAn option that was '
+  'chosen.';
+comment on column app_public.personalization_selections.personalization_id is 'The personalization.';
+comment on column app_public.personalization_selections.element_id is 'The element that it is for.';
+comment on column app_public.personalization_selections.option_id is 'The option.';
+comment on column app_public.personalization_selections.selected_by_id is 'Who chose it.';
+comment on column app_public.personalization_selections.quantity is 'How many.';
+comment on column app_public.personalization_selections.unit_price is E'@masked\n\nThe price of one.';
+comment on column app_public.personalization_selections.note is 'A note on it.';
+comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
+comment on constraint personalization_selections_personalization_id_fkey on app_public.personalization_selections is
+  E'@forwardBehavior -*\n@foreignFieldName selections\n@backwardDescription The options, in the order chosen.\n\nThe '
+  'personalization.';
+comment on constraint personalization_selections_element_id_fkey on app_public.personalization_selections is
+  E'@fieldName element\n@backwardBehavior -*\n\nThe element that it is for.';
+comment on constraint personalization_selections_option_id_fkey on app_public.personalization_selections is
+  E'@fieldName option\n@backwardBehavior -*\n\nThe option.';
+comment on constraint personalization_selections_selected_by_id_fkey on app_public.personalization_selections is
+  E'@fieldName selectedBy\n@backwardBehavior -*\n\nWho chose it.';
+
+select app_private.make_price_part('personalization_credits', 'personalization_credit', 'credits',
+  'What is taken off, in fixed amounts.');
+
+grant insert (personalization_id, title, amount, reason, promotion_id), update (title, amount, reason) on
+  app_public.personalization_credits to plat_user;
+
+comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
+  'A credit is an amount above zero.';
+comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
+comment on column app_public.personalization_credits.created_by_id is 'Who gave it.';
+comment on column app_public.personalization_credits.title is 'What it is called.';
+comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
+comment on column app_public.personalization_credits.amount is 'The amount.';
+comment on column app_public.personalization_credits.reason is 'Why it is given.';
+comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
+comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is
+  E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
+comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+
+select app_private.make_price_part('personalization_discounts', 'personalization_discount', 'discounts',
+  'What is taken off, in percentages.');
+
+grant insert (personalization_id, title, percent, applies_to, category_id, max_amount, reason, promotion_id), update
+  (title, percent, max_amount, reason) on app_public.personalization_discounts to plat_user;
+
+comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
+  'A discount is a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint personalization_discounts_max_amount_some on app_public.personalization_discounts is
+  'Give an amount above zero.';
+comment on constraint personalization_discounts_category on app_public.personalization_discounts is
+  'A discount on a category names it in categoryId; others name none.';
+comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
+comment on column app_public.personalization_discounts.created_by_id is 'Who gave it.';
+comment on column app_public.personalization_discounts.title is 'What it is called.';
+comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
+comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
+comment on column app_public.personalization_discounts.applies_to is 'What the percentage is of.';
+comment on column app_public.personalization_discounts.category_id is
+  'The category whose options it is of, with CATEGORY only.';
+comment on column app_public.personalization_discounts.max_amount is 'The most that it takes off.';
+comment on column app_public.personalization_discounts.amount is
+  E'@masked\n@behavior -insert -update\n\nWhat it takes off.';
+comment on column app_public.personalization_discounts.reason is 'Why it is given.';
+comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
+comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is
+  E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
+comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is
+  E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
+comment on constraint personalization_discounts_created_by_id_fkey on app_public.personalization_discounts is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+
+create function app_private.tg_personalization_selections__check() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  personalization app_public.personalizations;
+  option app_public.spec_options;
+  element app_public.spec_elements;
+  reached text;
+begin
+  select * into personalization from app_public.personalizations p
+    where p.id = case when tg_op = 'DELETE' then old.personalization_id else new.personalization_id end for no key
+      update;
+  if personalization.id is null then
+    -- goes with its personalization, or is refused by its foreign key
+    return case when tg_op = 'DELETE' then old else new end;
+  end if;
+  if tg_op = 'UPDATE' and row(old.option_id, old.quantity, old.note) is not distinct
+    from row(new.option_id, new.quantity, new.note) then
+    return new; -- prices are frozen by the service
+  end if;
+  if personalization.status not in ('DRAFT', 'CHANGES_REQUESTED') then
+    perform app_hidden.fail('CONFLICT',
+      format('A personalization that is %s takes no other options%s.', personalization.status,
+      case when personalization.status = 'SUBMITTED' then '; set it to CHANGES_REQUESTED first' else '' end),
+        '{"field": "selections"}');
+  end if;
+  select * into option from app_public.spec_options o where o.id = case when tg_op = 'DELETE' then old.option_id
+    else new.option_id end;
+  select * into element from app_public.spec_elements e where e.id = option.element_id;
+  select u.construction_status into reached from app_public.units u where u.id = personalization.unit_id;
+  if app_private.construction_has_come_to(reached, element.lock_phase) then
+    perform app_hidden.fail('CONFLICT',
+      format('Nothing can be changed about "%s" any more: construction has come to %s.', element.title, reached),
+      '{"field": "selections"}');
+  end if;
+  if tg_op = 'DELETE' then
+    return old;
+  end if;
+  if option.id is null or option.project_id <> personalization.project_id or option.deleted_at is not null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such option in the project of the unit.',
+      '{"field": "selections.optionId"}');
+  elsif not option.active then
+    perform app_hidden.fail('BAD_USER_INPUT', format('"%s" is not offered any more.', option.title),
+      '{"field": "selections.optionId"}');
+  elsif new.quantity > option.max_quantity then
+    perform app_hidden.fail('BAD_USER_INPUT', format('"%s" is offered %s times at most.', option.title,
+      option.max_quantity), '{"field": "selections.quantity"}');
+  elsif element.selection_mode = 'SINGLE' and exists (select from app_public.personalization_selections s
+      where s.personalization_id = new.personalization_id and s.element_id = element.id
+        and s.option_id <> new.option_id) then
+    perform app_hidden.fail('BAD_USER_INPUT', format('Choose one option for "%s".', element.title),
+      '{"field": "selections"}');
+  end if;
+  new.project_id := personalization.project_id;
+  new.element_id := element.id;
+  return new;
+end $$;
+create trigger _200_check before insert or update or delete on app_public.personalization_selections
+  for each row execute function app_private.tg_personalization_selections__check();
+
+create trigger _200_price_part before insert or update or delete on app_public.personalization_credits
+  for each row execute function app_private.tg__price_part();
+create trigger _200_price_part before insert or update or delete on app_public.personalization_discounts
+  for each row execute function app_private.tg__price_part();
+
+create trigger _500_give_back after update of deleted_at on app_public.personalization_credits for each row
+  when (old.deleted_at is null and new.deleted_at is not null and new.promotion_id is not null)
+    execute function app_private.tg__give_promotion_back();
+create trigger _500_give_back after update of deleted_at on app_public.personalization_discounts for each row
+  when (old.deleted_at is null and new.deleted_at is not null and new.promotion_id is not null)
+    execute function app_private.tg__give_promotion_back();
+
+create function app_public.personalization_selections_unit_price(s app_public.personalization_selections) returns
+  app_public.money
+language sql stable as $$ select coalesce(s.unit_price,
+  (select o.price from app_public.spec_options o where o.id = s.option_id)) $$;
+
+create function app_public.personalization_selections_total(s app_public.personalization_selections) returns
+  app_public.money
+language sql stable as $$ select app_hidden.round_money(app_public.personalization_selections_unit_price(s) *
+  s.quantity, app_private.project_currency(s.project_id)) $$;
+
+create function app_public.personalization_selections_locked(s app_public.personalization_selections) returns boolean
+language sql stable as $$
+  select coalesce(p.status in ('SIGNED', 'LOCKED')
+    or app_private.construction_has_come_to(u.construction_status, e.lock_phase), false)
+  from app_public.personalizations p join app_public.units u on u.id = p.unit_id
+    join app_public.spec_elements e on e.id = s.element_id
+  where p.id = s.personalization_id
+$$;
+
+create function app_public.personalization_credits_currency(c app_public.personalization_credits) returns
+  app_public.currency_code
+language sql stable as $$ select app_private.project_currency(c.project_id) $$;
+
+create function app_public.personalization_discounts_currency(d app_public.personalization_discounts) returns
+  app_public.currency_code
+language sql stable as $$ select app_private.project_currency(d.project_id) $$;
+
+create function app_public.personalization_discounts_amount(d app_public.personalization_discounts) returns
+  app_public.money
+language sql stable as $$ select app_private.discount_amount(d) $$;
+
+comment on function app_public.personalization_selections_unit_price is
+  E'@notNull\n\nThe price of one: that of today, or the one that was agreed.';
+comment on function app_public.personalization_selections_total is E'@notNull\n\nThe price of one times the quantity.';
+comment on function app_public.personalization_selections_locked is E'@notNull\n\nWhether it can no longer be changed.';
+comment on function app_public.personalization_credits_currency is E'@notNull\n\nCurrency of the amount.';
+comment on function app_public.personalization_discounts_currency is E'@notNull\n\nCurrency of the amount.';
+comment on function app_public.personalization_discounts_amount is
+  E'@notNull\n\nWhat it takes off, rounded half up to the digits of the currency.';

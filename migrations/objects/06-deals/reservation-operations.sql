@@ -1,0 +1,262 @@
+-- A new assignee gets what hangs on the lead: that is locked before the lead, as everywhere.
+create function app_private.lock_lead(lead_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_public.reservations r where r.lead_id = lock_lead.lead_id order by r.id for no key update;
+  perform from app_public.negotiations n where n.lead_id = lock_lead.lead_id order by n.id for no key update;
+  perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
+  perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
+end $$;
+comment on function app_private.lock_lead(uuid) is
+  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a lead and, before it, its deals.';
+grant execute on function app_private.lock_lead to plat_user;
+
+-- What other chapters do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
+-- offer, purchase or lead when they come here.
+create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  reservation app_public.reservations;
+begin
+  select * into reservation from app_public.reservations r where r.id = reservation_id;
+  perform app_private.lock_inventory(reservation.unit_id, reservation.lot_id);
+  select * into reservation from app_public.reservations r where r.id = reservation_id for no key update;
+  return reservation;
+end $$;
+comment on function app_private.lock_reservation(uuid) is
+  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a reservation and what it is about, in the '
+  'order of locks, and returns it as it is now.';
+
+create function app_private.end_reservation(reservation_id uuid, status text, reason text default null,
+  fallout_reason_id uuid default null) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  reservation app_public.reservations := app_private.lock_reservation(reservation_id);
+  before text := coalesce(current_setting('plat.service', true), '');
+begin
+  if reservation.id is null or reservation.status not in ('PENDING', 'CONFIRMED') then
+    return false;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  update app_public.reservations r set status = end_reservation.status,
+    cancellation_reason = coalesce(reason, r.cancellation_reason),
+      fallout_reason_id = coalesce(end_reservation.fallout_reason_id, r.fallout_reason_id)
+    where r.id = reservation.id;
+  perform set_config('plat.service', before, true);
+  return true;
+end $$;
+comment on function app_private.end_reservation(uuid, text, text, uuid) is
+  'Ends an open reservation, as EXPIRED or CANCELLED: its claim is released and its lead follows. False, and nothing '
+  'done, when it is over already.';
+
+create function app_private.set_reservation_end(reservation app_public.reservations, expires_at timestamptz,
+  price numeric) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update app_hidden.claims c set expires_at = set_reservation_end.expires_at
+    where c.subject_id = reservation.id and c.released_at is null and c.kind = 'RESERVATION'
+      and c.expires_at is distinct from set_reservation_end.expires_at;
+  update app_public.reservations r set expires_at = set_reservation_end.expires_at,
+    price = coalesce(set_reservation_end.price, r.price)
+    where r.id = reservation.id and (r.expires_at is distinct from set_reservation_end.expires_at or r.price is distinct
+      from coalesce(set_reservation_end.price, r.price));
+end $$;
+comment on function app_private.set_reservation_end(app_public.reservations, timestamptz, numeric) is
+  'Gives an open reservation and its claim the same end, and a price where one is given.';
+
+create function app_private.pause_reservation(reservation_id uuid) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  reservation app_public.reservations := app_private.lock_reservation(reservation_id);
+begin
+  if reservation.id is null or reservation.status not in ('PENDING', 'CONFIRMED') then
+    return false;
+  elsif reservation.expires_at <= clock_timestamp() then
+    perform app_private.end_reservation(reservation.id, 'EXPIRED');
+    return false;
+  end if;
+  perform app_private.set_reservation_end(reservation, null, null);
+  return true;
+end $$;
+comment on function app_private.pause_reservation(uuid) is
+  'Lets an open reservation last as long as a negotiation about it is active. False when it is over.';
+
+create function app_private.resume_reservation(reservation_id uuid, price numeric default null) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  reservation app_public.reservations := app_private.lock_reservation(reservation_id);
+begin
+  if reservation.id is null or reservation.status not in ('PENDING', 'CONFIRMED') then
+    return false;
+  end if;
+  perform app_private.set_reservation_end(reservation, now() + make_interval(hours => reservation.expiration),
+    resume_reservation.price);
+  return true;
+end $$;
+comment on function app_private.resume_reservation(uuid, numeric) is
+  'Lets the hours of an open reservation count from now on, at the price that was agreed on where one is given. False '
+  'when it is over.';
+
+create function app_private.tg_claims__reservation() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.end_reservation(new.subject_id, 'EXPIRED');
+  return null;
+end $$;
+comment on function app_private.tg_claims__reservation() is
+  'A claim that ran out ends its reservation, whoever released it.';
+
+create function app_hidden.deal_can(organization_id uuid, project_id uuid, assignee_id uuid,
+  permission text) returns boolean
+language sql stable as $$
+  select coalesce(organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+    or project_id = any (array(select app_hidden.viewer_projects(permission)))
+    or (assignee_id = (select app_public.current_user_id())
+      and project_id = any (array(select app_hidden.viewer_own_projects(permission)))), false)
+$$;
+comment on function app_hidden.deal_can(uuid, uuid, uuid, text) is
+  'Whether the viewer has the permission for a deal, as one of the sales team: the same as the policies of '
+  'make_deal_table.';
+
+create function app_private.reserve_as_buyer(input jsonb) returns app_public.reservations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  purchase app_public.buyers;
+  result app_public.reservations;
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  select b.* into purchase from app_public.buyers b
+    where b.id = any (array(select app_hidden.viewer_purchases())) and b.status <> 'CANCELLED'
+      and b.project_id in (
+        select u.project_id from app_public.units u where u.id = (input ->> 'unit_id')::uuid
+          and u.status <> 'UNRELEASED' and u.deleted_at is null
+        union all select l.project_id from app_public.lots l where l.id = (input ->> 'lot_id')::uuid
+          and l.status <> 'UNRELEASED' and l.deleted_at is null)
+    order by b.id desc limit 1;
+  if purchase.id is null then
+    return null;
+  end if;
+  if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
+    or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
+    perform app_hidden.fail('FORBIDDEN',
+      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
+      '{"permission": "sale.write"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  result := app_hidden.create_record(null::app_public.reservations,
+    input || jsonb_build_object('buyer_id', app_public.current_user_id(),
+    'assignee_id', purchase.assignee_id,
+    'lead_id', (select l.id from app_public.leads l where l.id = purchase.lead_id and l.deleted_at is null
+      and l.status not in ('CONVERTED', 'LOST', 'UNQUALIFIED'))));
+  perform set_config('plat.actor_type', before, true);
+  return result;
+end $$;
+comment on function app_private.reserve_as_buyer(jsonb) is
+  'Reserves for the viewer as a buyer, assigned to whoever serves their purchase in the project; null for who has none '
+  'there.';
+
+create function app_private.cancel_as_buyer(input jsonb) returns app_public.reservations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  reservation app_public.reservations := app_private.lock_reservation((input ->> 'id')::uuid);
+  before text := coalesce(current_setting('plat.actor_type', true), '');
+begin
+  if reservation.buyer_id is distinct from app_public.current_user_id() or app_public.current_user_id() is null
+    or reservation.id <> all (array(select app_hidden.viewer_purchase_reservations()))
+    or input ->> 'status' is distinct from 'CANCELLED'
+      or input - '{id,status,cancellation_reason,expected_version}'::text[] <> '{}' then
+    perform app_hidden.fail('FORBIDDEN',
+      'A buyer cancels their own reservation, with a reason; everything else is up to the sales team.',
+      '{"permission": "sale.write"}');
+  end if;
+  perform set_config('plat.actor_type', 'BUYER', true);
+  reservation := app_hidden.update_record(null::app_public.reservations, input);
+  perform set_config('plat.actor_type', before, true);
+  return reservation;
+end $$;
+comment on function app_private.cancel_as_buyer(jsonb) is 'Cancels a reservation that the viewer made as a buyer.';
+
+grant execute on function app_private.lock_reservation, app_private.reserve_as_buyer, app_private.cancel_as_buyer to
+  plat_user;
+
+create function app_public.create_reservation(input jsonb) returns app_public.reservations
+language plpgsql volatile as $$
+declare
+  unit uuid;
+  lot uuid;
+  field text;
+  place record;
+  result app_public.reservations;
+begin
+  perform app_hidden.require_viewer();
+  unit := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
+  lot := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
+  if num_nonnulls(unit, lot) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  field := case when unit is not null then 'unitId' else 'lotId' end;
+  select p.project_id, p.organization_id into place from (
+    select u.project_id, u.organization_id from app_public.units u where u.id = unit
+    union all select l.project_id, l.organization_id from app_public.lots l where l.id = lot) p;
+  if app_hidden.project_can(place.project_id, place.organization_id, 'sale.write') then
+    return app_hidden.create_record(null::app_public.reservations, input);
+  end if;
+  result := app_private.reserve_as_buyer(input || jsonb_build_object('unit_id', unit, 'lot_id', lot));
+  if result.id is not null then
+    return result;
+  elsif place.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when unit is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', field));
+  end if;
+  perform app_hidden.refuse('reservations', 'create');
+  return null;
+end $$;
+comment on function app_public.create_reservation is
+  E'Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves '
+  'for themselves in a project where they have a purchase.';
+
+create function app_public.update_reservation(input jsonb) returns app_public.reservations
+language plpgsql volatile as $$
+declare
+  reservation app_public.reservations;
+begin
+  perform app_hidden.require_viewer();
+  select * into reservation from app_public.reservations r
+    where r.id = app_hidden.record_id('reservations', input ->> 'id');
+  if reservation.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation.', '{"field": "id"}');
+  elsif not app_hidden.deal_can(reservation.organization_id, reservation.project_id, reservation.assignee_id,
+    'sale.write') then
+    if reservation.buyer_id = app_public.current_user_id() then
+      return app_private.cancel_as_buyer(input || jsonb_build_object('id', reservation.id));
+    end if;
+    perform app_hidden.refuse('reservations', 'change');
+  end if;
+  perform app_private.lock_reservation(reservation.id);
+  return app_hidden.update_record(null::app_public.reservations, input);
+end $$;
+comment on function app_public.update_reservation is
+  E'Changes a reservation: confirms it, cancels it for a reason, lets its hours count from now (`expiration`), '
+  'or undoes it. The status REFUNDED takes the purchase from it, which is cancelled, and offers the unit or '
+  'lot again at its originally listed price; charges are not refunded, refundProcessorCharge does that. '
+  'Members that are left out stay as they are.';
+grant execute on function app_public.create_reservation, app_public.update_reservation to plat_user, plat_anonymous;
+
+create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null
+$$;
+comment on function app_private.personalization_total(uuid,uuid,uuid) is
+  E'@withoutViewer Callers have seen the record as the viewer.\n\nWhat the options chosen for a unit by a lead or '
+  'buyer come to.';
+grant execute on function app_private.personalization_total to plat_user, plat_anonymous;
+
+-- PERF: who sees it as its buyer is found out ten times as fast as who works on it, and most of those who look are not
+-- buyers.
+create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
+language plpgsql stable as $$ begin return reservation_id = any (array(select
+  app_hidden.viewer_purchase_reservations())); end $$;
+comment on function app_hidden.is_viewers_reservation(uuid) is 'Whether the viewer sees the reservation as its buyer.';

@@ -1,0 +1,453 @@
+-- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline
+-- is the claim's: where it is over, whoever releases it (settle_claim, or who takes the next one) ends the reservation
+-- too.
+--
+-- Chosen where nothing else says so:
+-- - The price begins as the list price alone; the premium of the lot is kept beside it, and whoever negotiates it in
+--   changes the price while the reservation is open.
+-- - A lead that is LOST, UNQUALIFIED or CONVERTED reserves nothing, and becomes neither of the first two while it has
+--   an open reservation.
+-- - Nobody reserves while the sales of the project are PAUSED.
+-- - A buyer reserves and cancels for themselves in a project where they have a purchase in force; what else there is to
+--   a reservation is the sales team's.
+-- - An open negotiation about a reservation is called off with it when that is cancelled or refunded, not when it
+--   expires.
+-- - A reservation whose purchase is CLOSED is not refunded: who owns the home stays its owner.
+
+select app_private.make_deal_table('reservations', 'sale.read', 'sale.write', 'reservations',
+  'The reservations, newest first',
+  list_order => 'inserted_at desc, id desc', deletable => false,
+  own => 'id = any (array(select app_hidden.viewer_purchase_reservations()))');
+select app_private.make_project_record('reservations', 'reservation', 'sale.write');
+update app_hidden.record_types set event_permission = 'sale.read' where table_name = 'reservations';
+select app_private.make_state_machine('reservations', 'reservation',
+  steps => array[
+    ['PENDING', 'CONFIRMED', 'hand'], ['PENDING', 'CONVERTED', 'service'], ['CONFIRMED', 'CONVERTED', 'service'],
+    ['PENDING', 'EXPIRED', 'service'], ['CONFIRMED', 'EXPIRED', 'service'],
+    ['PENDING', 'CANCELLED', 'hand'], ['CONFIRMED', 'CANCELLED', 'hand'],
+    ['PENDING', 'REFUNDED', 'hand'], ['CONFIRMED', 'REFUNDED', 'hand'], ['CONVERTED', 'REFUNDED', 'hand'],
+    ['EXPIRED', 'REFUNDED', 'hand'],
+    ['CANCELLED', 'REFUNDED', 'hand']],
+  initial => array['PENDING', 'CONFIRMED']);
+
+grant select on app_public.reservations to plat_user, plat_anonymous, plat_worker;
+grant insert (lead_id, unit_id, lot_id, accepted_terms, status, buyer_legal_name, occupancy_type, occupancy_type_other,
+  financing_type, financing_contingency, preapproved, purchase_authorization, transaction_id, expiration, notes,
+  metadata), update (status, price, expiration, buyer_legal_name, occupancy_type, occupancy_type_other, financing_type,
+  financing_contingency, preapproved, purchase_authorization, transaction_id, cancelled_at, cancellation_reason,
+  fallout_reason_id, notes, metadata) on app_public.reservations to plat_user;
+
+comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
+comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
+comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
+comment on constraint reservations_cancelled_for_a_reason on app_public.reservations is
+  'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.';
+comment on constraint reservations_accepted_terms on app_public.reservations is
+  'A reservation takes the consent to its terms.';
+comment on index app_public.reservations_unit_open is 'This unit is reserved already.';
+comment on index app_public.reservations_lot_open is 'This lot is reserved already.';
+comment on table app_public.reservations is $$
+@portfolio sale.read
+@ownFinder viewer_purchase_reservations
+@defaultOrder inserted_at desc
+@defaultFirst 1000
+@filterLists status
+
+A reservation of a unit or lot.$$;
+comment on column app_public.reservations.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.reservations.unit_id is E'@filter\n\nThe unit; either this or a lot.';
+comment on column app_public.reservations.lot_id is E'@filter\n\nThe lot; either this or a unit.';
+comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who reserves.';
+comment on column app_public.reservations.buyer_id is 'The buyer, where they made it themselves.';
+comment on column app_public.reservations.purchase_id is 'The purchase that it became; none after REFUNDED.';
+comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
+comment on column app_public.reservations.status is E'@filter\n\nWhat became of it.';
+comment on column app_public.reservations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.reservations.number is E'@insertOptional\n\nNumber in the project, such as R-000042.';
+comment on column app_public.reservations.buyer_legal_name is 'The buyer''s name for contracts.';
+comment on column app_public.reservations.price is
+  E'@insertOptional\n\nThe price: the list price when it was made, or what was agreed on since.';
+comment on column app_public.reservations.list_price_snapshot is
+  E'@insertOptional\n\nThe list price when it was made; never changes.';
+comment on column app_public.reservations.premium_snapshot is 'The premium of the lot when it was made; never changes.';
+comment on column app_public.reservations.currency is 'Currency of its amounts: the one of the project.';
+comment on column app_public.reservations.fee is 'What it costs, as the project had it when it was made.';
+comment on column app_public.reservations.cancellation_fee is
+  'What is kept when it is cancelled, as the project had it when it was made.';
+comment on column app_public.reservations.occupancy_type is 'What the home is bought for.';
+comment on column app_public.reservations.occupancy_type_other is 'What it is bought for, in words.';
+comment on column app_public.reservations.financing_type is 'How it is to be paid.';
+comment on column app_public.reservations.financing_contingency is 'Whether the purchase depends on financing.';
+comment on column app_public.reservations.preapproved is 'Whether a lender approved the buyer.';
+comment on column app_public.reservations.accepted_terms is 'Whether the buyer consents to the terms; has to be true.';
+comment on column app_public.reservations.accepted_terms_at is 'When the buyer consented to the terms.';
+comment on column app_public.reservations.purchase_authorization is 'Whether the buyer authorizes the purchase.';
+comment on column app_public.reservations.expiration is
+  E'@insertOptional\n\nHours that it lasts, 1 to 8,760; those of the project where left out. In a change they count '
+  'from now.';
+comment on column app_public.reservations.expires_at is
+  E'@filter\n\nWhen it ends; null while a negotiation about it is active, and once it is a purchase.';
+comment on column app_public.reservations.extended_count is 'How often its hours were made to count anew.';
+comment on column app_public.reservations.executed_at is 'When it was confirmed.';
+comment on column app_public.reservations.cancelled_at is 'When it was cancelled.';
+comment on column app_public.reservations.fallout_reason_id is
+  'Why it fell through; CANCELLED takes this or a cancellationReason.';
+comment on column app_public.reservations.refunded_at is 'When it was refunded.';
+comment on column app_public.reservations.transaction_id is 'The payment of its fee elsewhere.';
+comment on column app_public.reservations.notes is E'@masked\n\nWhat the sales team notes; never shown to the buyer.';
+comment on column app_public.reservations.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.reservations.inserted_at is E'@filter\n\nWhen it was made; the order of reservations.';
+comment on constraint reservations_unit_id_fkey on app_public.reservations is
+  E'@fieldName unit\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
+  'reservations, newest first; null without the permission sale.read.\n\nThe unit.';
+comment on constraint reservations_lot_id_fkey on app_public.reservations is
+  E'@fieldName lot\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
+  'reservations, newest first; null without the permission sale.read.\n\nThe lot.';
+comment on constraint reservations_lead_id_fkey on app_public.reservations is
+  E'@fieldName lead\n@foreignFieldName reservations\n@backwardDescription The reservations, newest first.\n\nThe lead '
+  'who reserves.';
+comment on constraint reservations_buyer_id_fkey on app_public.reservations is
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer, where they made it themselves.';
+comment on constraint reservations_purchase_id_fkey on app_public.reservations is
+  E'@fieldName purchase\n@backwardBehavior -*\n\nThe purchase that it became; none after REFUNDED.';
+comment on constraint reservations_user_id_fkey on app_public.reservations is
+  E'@fieldName user\n@backwardBehavior -*\n\nWho entered it.';
+comment on constraint reservations_assignee_id_fkey on app_public.reservations is
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
+comment on constraint reservations_fallout_reason_id_fkey on app_public.reservations is
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it fell through.';
+comment on column app_public.reservations.cancellation_reason is E'@masked\n\nWhy it was cancelled, in words.';
+
+comment on table app_private.reservation_counters is 'The last number of a reservation of each project.';
+
+create function app_private.tg_reservations__about() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lead_status text;
+begin
+  if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+  end if;
+  new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
+    and u.deleted_at is null),
+    (select l.project_id from app_public.lots l where l.id = new.lot_id and l.deleted_at is null));
+  if new.project_id is null then
+    perform app_hidden.fail('NOT_FOUND',
+      format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
+      jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
+  end if;
+  if new.lead_id is not null and not exists (
+    select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
+      then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+  end if;
+  return new;
+end $$;
+comment on function app_private.tg_reservations__about() is
+  'The project of a reservation is that of its unit or lot, which the lead must be of too.';
+create trigger _010_about before insert on app_public.reservations for each row
+  execute function app_private.tg_reservations__about();
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('reservation', 'status', 'CONFIRMED', 'confirmed'), ('reservation', 'status', 'CONVERTED', 'converted'),
+  ('reservation', 'status', 'EXPIRED', 'expired'), ('reservation', 'status', 'CANCELLED', 'cancelled'),
+  ('reservation', 'status', 'REFUNDED', 'refunded'), ('reservation', 'extended_count', null, 'extended');
+
+create function app_private.tg_reservations__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  applies boolean;
+  is_open boolean;
+begin
+  if tg_op = 'INSERT' then
+    if new.accepted_terms is distinct from true then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A reservation takes the consent to its terms: acceptedTerms has to be true.', '{"field": "acceptedTerms"}');
+    end if;
+    new.accepted_terms_at := now();
+    new.executed_at := case when new.status = 'CONFIRMED' then now() end;
+    -- Whoever has the lead has its reservations; without a lead it is whoever entered it, or serves the buyer who did.
+    new.assignee_id := case when new.lead_id is not null
+      then (select l.assignee_id from app_public.leads l where l.id = new.lead_id)
+      when new.buyer_id is not null then new.assignee_id else new.user_id end;
+    return new;
+  end if;
+
+  if row(new.number, new.project_id, new.unit_id, new.lot_id, new.currency, new.list_price_snapshot,
+    new.premium_snapshot, new.accepted_terms_at)
+    is distinct from row(old.number, old.project_id, old.unit_id, old.lot_id, old.currency, old.list_price_snapshot,
+      old.premium_snapshot, old.accepted_terms_at) then
+    perform app_hidden.fail('CONFLICT',
+      'What a reservation is about, its number and the list price of then never change.');
+  end if;
+  is_open := old.status in ('PENDING', 'CONFIRMED');
+  if new.price is distinct from old.price then
+    if not is_open then
+      perform app_hidden.fail('CONFLICT',
+        format('The price of a reservation that is %s does not change any more.', old.status), '{"field": "price"}');
+    end if;
+    new.price := app_hidden.to_money(new.price, new.currency, 'price');
+  end if;
+  if new.fallout_reason_id is not null and new.fallout_reason_id is distinct from old.fallout_reason_id then
+    select 'RESERVATION' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
+      where r.id = new.fallout_reason_id and r.project_id = new.project_id and r.deleted_at is null;
+    if applies is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such fallout reason in this project.',
+        '{"field": "falloutReasonId"}');
+    elsif not applies then
+      perform app_hidden.fail('BAD_USER_INPUT', 'This fallout reason does not apply to reservations.',
+        '{"field": "falloutReasonId"}');
+    end if;
+  end if;
+  if new.cancelled_at is distinct from old.cancelled_at
+    and (new.status <> 'CANCELLED' or new.cancelled_at > now() + interval '1 minute') then
+    perform app_hidden.fail('BAD_USER_INPUT', case when new.status <> 'CANCELLED'
+      then 'Only a reservation that is cancelled has a time when it was.'
+      else 'A reservation cannot have been cancelled in the future.' end, '{"field": "cancelledAt"}');
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.reservations for each row
+  execute function app_private.tg_reservations__prepare();
+
+-- Named in an update, the hours count from now, also when they are as many as before.
+create function app_private.tg_reservations__extend() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- By the clock: who waited for a lock began before the end.
+  if old.status not in ('PENDING', 'CONFIRMED') or old.expires_at <= clock_timestamp() then
+    perform app_hidden.fail('CONFLICT', 'This reservation is over and cannot be extended; make a new one.',
+      '{"field": "expiration"}');
+  end if;
+  new.extended_count := old.extended_count + 1;
+  -- While a negotiation is active it has no end; the hours count when that is over.
+  if old.expires_at is not null then
+    new.expires_at := now() + make_interval(hours => new.expiration);
+    update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null
+      and c.kind = 'RESERVATION';
+  end if;
+  return new;
+end $$;
+create trigger _250_extend before update of expiration on app_public.reservations for each row
+  execute function app_private.tg_reservations__extend();
+
+create function app_private.tg_reservations__refuse_repeat() returns trigger
+language plpgsql volatile as $$
+begin
+  perform app_hidden.fail('INVALID_TRANSITION', 'This reservation was refunded already.',
+    '{"from": "REFUNDED", "to": "REFUNDED", "field": "status", "allowedTransitions": []}');
+  return null;
+end $$;
+create trigger _290_refuse_repeat before update of status on app_public.reservations for each row
+  when (old.status = 'REFUNDED' and new.status = 'REFUNDED')
+    execute function app_private.tg_reservations__refuse_repeat();
+
+create function app_private.tg_reservations__take() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  project record;
+  claim app_hidden.claims;
+  next_number int;
+begin
+  select p.status, p.currency, p.reservation_expiration, p.reservation_fee, p.cancellation_fee into project
+    from app_public.projects p where p.id = new.project_id;
+  if project.status = 'PAUSED' then
+    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is reserved meanwhile.');
+  end if;
+  new.expiration := coalesce(new.expiration, project.reservation_expiration);
+  if new.expiration not between 1 and 8760 then -- before the time is computed, which has an end
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
+  end if;
+  new.expires_at := now() + make_interval(hours => new.expiration);
+  claim := app_private.take_claim(new.unit_id, new.lot_id, 'RESERVATION', 'reservation', new.id, new.expires_at);
+  new.currency := project.currency;
+  new.fee := project.reservation_fee;
+  new.cancellation_fee := project.cancellation_fee;
+  new.list_price_snapshot := case when new.unit_id is not null then claim.unit_price else claim.lot_price end;
+  new.premium_snapshot := (select l.premium from app_public.lots l
+    where l.id = coalesce(new.lot_id, (select u.lot_id from app_public.units u where u.id = new.unit_id)));
+  new.price := new.list_price_snapshot;
+  -- One after the other from here to the end of the transaction, so that no number is left out.
+  insert into app_private.reservation_counters as c (project_id, last_number) values (new.project_id, 1)
+    on conflict (project_id) do update set last_number = c.last_number + 1 returning c.last_number into next_number;
+  new.number := 'R-' || lpad(next_number::text, greatest(6, length(next_number::text)), '0');
+  return new;
+end $$;
+comment on function app_private.tg_reservations__take() is
+  'Claims the unit or lot for a new reservation, and keeps what is listed and agreed on in the project at this moment.';
+create trigger _400_take before insert on app_public.reservations for each row
+  execute function app_private.tg_reservations__take();
+
+create function app_private.tg_reservations__step() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.status = 'CONFIRMED' then
+    new.executed_at := coalesce(new.executed_at, now());
+  elsif new.status = 'CONVERTED' then
+    if new.purchase_id is null then
+      perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
+    end if;
+    new.expires_at := null;
+  elsif new.status = 'CANCELLED' then
+    if num_nonnulls(new.cancellation_reason, new.fallout_reason_id) = 0 then
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.',
+        '{"field": "cancellationReason"}');
+    end if;
+    new.cancelled_at := coalesce(new.cancelled_at, now());
+  elsif new.status = 'REFUNDED' then
+    if exists (select from app_public.buyers b where b.id = old.purchase_id and b.status = 'CLOSED') then
+      perform app_hidden.fail('CONFLICT', 'The purchase is closed; its reservation is not refunded any more.',
+        '{"field": "status"}');
+    end if;
+    new.refunded_at := now();
+    new.purchase_id := null;
+  end if;
+  return new;
+end $$;
+create trigger _400_step before update of status on app_public.reservations for each row
+  when (old.status is distinct from new.status) execute function app_private.tg_reservations__step();
+
+create function app_private.tg_reservations__follow() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  claim app_hidden.claims;
+  lead record;
+begin
+  -- In the order of locks: claim, negotiation, purchase, lead.
+  if new.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then
+    claim := app_private.active_claim(new.id);
+    if claim.id is not null then
+      perform app_private.release_claim(claim.id, new.status);
+    end if;
+    if new.status <> 'EXPIRED' and exists (select from app_public.negotiations n
+      where n.reservation_id = new.id and n.status in ('OPEN', 'ACTIVE', 'REJECTED', 'EXPIRED')
+        and n.deleted_at is null) then
+      perform app_private.end_negotiations(reservation_id => new.id,
+        reason => format('The reservation was %s.', lower(new.status)));
+    end if;
+    if new.status = 'REFUNDED' and exists (select from app_public.buyers b where b.id = old.purchase_id
+      and b.status <> 'CANCELLED') then
+      perform app_private.cancel_purchase(old.purchase_id,
+        coalesce(new.cancellation_reason, 'The reservation was refunded.'), new.fallout_reason_id);
+    end if;
+  end if;
+  if new.lead_id is not null then
+    perform app_private.follow_deals(new.lead_id);
+    if tg_op = 'INSERT' then
+      -- Locked by now: what it is, it stays; and whoever was assigned it meanwhile has the reservation.
+      select l.status, l.deleted_at, l.assignee_id into lead from app_public.leads l where l.id = new.lead_id;
+      update app_public.reservations r set assignee_id = lead.assignee_id where r.id = new.id
+        and r.assignee_id is distinct from lead.assignee_id;
+      if lead.deleted_at is not null then
+        perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
+      elsif lead.status = 'CONVERTED' then
+        perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; make a new lead, or leave the lead out.',
+          '{"field": "leadId"}');
+      elsif lead.status in ('LOST', 'UNQUALIFIED') then
+        perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+          '{"field": "leadId"}');
+      end if;
+    end if;
+  end if;
+  return null;
+end $$;
+comment on function app_private.tg_reservations__follow() is
+  'What follows when a reservation begins or ends: its claim, the negotiations about it, the purchase of a refunded '
+  'one, the status of the lead.';
+create trigger _400_begin after insert on app_public.reservations for each row
+  execute function app_private.tg_reservations__follow();
+create trigger _400_follow after update of status on app_public.reservations for each row
+  when (old.status is distinct from new.status) execute function app_private.tg_reservations__follow();
+
+create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
+language sql stable as $$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $$;
+
+create function app_public.reservations_ppsf(r app_public.reservations) returns numeric
+language sql stable as $$
+  select round(r.price / nullif(case when r.unit_id is not null
+    then (select u.effective_sqft from app_public.units u where u.id = r.unit_id)
+    else (select l.area_sqft from app_public.lots l where l.id = r.lot_id) end, 0), 2)
+$$;
+
+create function app_public.reservations_notes(r app_public.reservations) returns app_public.long_text
+language sql stable as $$
+  select case when r.notes is not null and (not app_hidden.is_viewers_reservation(r.id)
+    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.notes end
+$$;
+
+create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
+language sql stable as $$
+  select case when r.metadata is not null and (not app_hidden.is_viewers_reservation(r.id)
+    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.metadata end
+$$;
+
+create function app_public.reservations_allowed_transitions(r app_public.reservations) returns app_public.transition[]
+language plpgsql stable as $$
+declare
+  steps app_public.transition[] := app_hidden.transitions_from('reservation', jsonb_build_object('status', r.status));
+  as_buyer boolean := app_hidden.is_viewers_reservation(r.id)
+    and not app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.write');
+begin
+  if not as_buyer and (r.status not in ('PENDING', 'CONFIRMED')
+    or num_nonnulls(r.cancellation_reason, r.fallout_reason_id) > 0) then
+    return steps;
+  end if;
+  return array(
+    select case when t."to" = 'CANCELLED' and num_nonnulls(r.cancellation_reason, r.fallout_reason_id) = 0
+      then row(t."to", false, array['cancellationReason'])::app_public.transition else t end
+    from unnest(steps) t
+    where not as_buyer or (t."to" = 'CANCELLED' and r.buyer_id = app_public.current_user_id()) order by t."to");
+end $$;
+
+grant execute on function app_public.reservations_total_contract_price, app_public.reservations_ppsf,
+  app_public.reservations_notes, app_public.reservations_metadata, app_public.reservations_allowed_transitions,
+  app_public.units_active_reservation, app_public.users_reservations to plat_user, plat_anonymous;
+comment on function app_public.reservations_total_contract_price is E'@notNull\n\nThe price with the options chosen.';
+comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
+comment on function app_public.reservations_notes is 'What the sales team noted; null for the buyer.';
+comment on function app_public.reservations_metadata is
+  'Free data of the organization''s own programs; null for the buyer.';
+comment on function app_public.reservations_allowed_transitions is
+  E'@notNull\n\nThe steps that the viewer can make it take by hand from its status.';
+
+create function app_public.reservations_negotiation(r app_public.reservations) returns app_public.negotiations
+language sql stable as $$
+  select n from app_public.negotiations n where n.reservation_id = r.id and n.deleted_at is null order by n.id desc
+    limit 1
+$$;
+comment on function app_public.reservations_negotiation is 'The latest negotiation of the reserved unit.';
+
+create function app_private.tg_reservations__conflict() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  claim app_hidden.claims;
+begin
+  select c.* into claim from app_hidden.claims c
+    where c.released_at is null and (c.unit_id = new.unit_id
+      or (new.unit_id is null and c.unit_id is null and c.lot_id = new.lot_id))
+      and not app_hidden.claim_is_over(c);
+  if claim.id is not null and not app_private.is_party_of_claim(claim, new.lead_id) then
+    perform app_private.open_inventory_conflict(claim, 'reservation', new.id, new.lead_id,
+      format('Reservation %s was refunded, but its home was not offered again.', new.number));
+  end if;
+  return null;
+end $$;
+comment on function app_private.tg_reservations__conflict() is
+  'Opens a ticket where a reservation is refunded whose home belongs to somebody else.';
+
+-- After _400_follow, which gives back what is still theirs.
+create trigger _700_conflict after update of status on app_public.reservations for each row
+  when (old.status is distinct from new.status and new.status = 'REFUNDED')
+    execute function app_private.tg_reservations__conflict();
+
+create function app_public.reservations_cancellation_reason(r app_public.reservations) returns app_public.long_text
+language sql stable as $$
+  select case when r.cancellation_reason is not null and (not app_hidden.is_viewers_reservation(r.id)
+    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')
+    or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
+$$;
+comment on function app_public.reservations_cancellation_reason is
+  'Why it was cancelled, in words; for the buyer where they cancelled it themselves.';
+grant execute on function app_public.reservations_cancellation_reason, app_public.negotiations_cancellation_reason,
+  app_private.is_reason_of_buyer to plat_user, plat_anonymous;

@@ -1,0 +1,325 @@
+-- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A
+-- worker fans the stream out: each webhook has a cursor, moved in the transaction that writes the deliveries up to it,
+-- so that no event is lost or made twice when a process dies. Each delivery is a row of the queue, leased to the worker
+-- that sends it; the lease of a worker that died ends. What follows an attempt is decided here.
+--
+-- PENDING → SUCCEEDED, RETRYING; RETRYING → SUCCEEDED, FAILED after the last retry; DISCARDED when the webhook is
+-- disabled or deleted meanwhile.
+
+comment on table app_private.webhook_queue is
+  'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, '
+  'to any worker, when that is gone or the lease is over.';
+
+comment on table app_private.webhook_redeliveries is
+  'Ranges of the stream that are to be sent once more, and how far that has come.';
+
+create policy admins on app_public.webhook_deliveries for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+grant select on app_public.webhook_deliveries to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_public.webhook_deliveries is
+  E'@behavior -operation\n@defaultOrder id desc\n\nAn event on its way to a webhook, with what the receiver answered '
+  'last.';
+comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\nThe webhook.';
+comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
+comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe event; null for a test.';
+comment on column app_public.webhook_deliveries.attempt is 'How often it was tried.';
+comment on column app_public.webhook_deliveries.status is 'What became of it.';
+comment on column app_public.webhook_deliveries.response_status is
+  'The HTTP status of the last answer; null where there was none.';
+comment on column app_public.webhook_deliveries.response_body is
+  'The first part of the last answer, or why there was none.';
+comment on column app_public.webhook_deliveries.duration_ms is 'How long the last attempt took, in milliseconds.';
+comment on column app_public.webhook_deliveries.next_attempt_at is 'When it is tried next.';
+comment on constraint webhook_deliveries_organization_id_fkey on app_public.webhook_deliveries is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization.';
+comment on constraint webhook_deliveries_webhook_id_fkey on app_public.webhook_deliveries is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe webhook.';
+comment on constraint webhook_deliveries_event_id_fkey on app_public.webhook_deliveries is
+  E'@fieldName event\n@backwardBehavior -*\n\nThe event; null for a test.';
+
+-- The stream calls the workers.
+create function app_private.call_dispatchers(organization_id uuid) returns void
+language plpgsql volatile as $$
+begin
+  perform pg_notify('plat_webhooks', organization_id::text);
+end $$;
+comment on function app_private.call_dispatchers(uuid) is
+  'Tells the workers, at commit, that there is something to send.';
+
+create function app_private.tg_event_batches__announce() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- PERF: commits that notify take turns, so only those do that somebody waits for.
+  if exists (select from app_private.webhook_progress p where p.organization_id = new.stream_id) then
+    perform app_private.call_dispatchers(new.stream_id);
+  end if;
+  return null;
+end $$;
+
+-- What a webhook's status means for what waits.
+create function app_private.discard_deliveries(webhook_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from app_private.webhook_redeliveries r where r.webhook_id = discard_deliveries.webhook_id;
+  with gone as (delete from app_private.webhook_queue q where q.webhook_id = discard_deliveries.webhook_id
+    returning q.delivery_id)
+  update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from gone
+    where d.id = gone.delivery_id;
+end $$;
+comment on function app_private.discard_deliveries(uuid) is 'Gives up whatever waits for a webhook.';
+
+-- Fanning out.
+create function app_private.make_deliveries(webhook app_public.webhooks, after_sequence bigint,
+  to_sequence bigint) returns void
+language plpgsql volatile as $$
+begin
+  with wanted as (
+    select e.id, e.sequence from app_public.events e
+    where e.organization_id = webhook.organization_id and e.sequence > after_sequence and e.sequence <= to_sequence
+      and app_hidden.event_matches(e.name, webhook.events)
+      -- What happens to a webhook because of its deliveries makes no further ones.
+      and e.subject_id <> webhook.id
+  ), made as (
+    insert into app_public.webhook_deliveries (organization_id, webhook_id, event_id, next_attempt_at)
+      select webhook.organization_id, webhook.id, w.id, now() from wanted w order by w.sequence returning id
+  ), dispatched as (
+    update app_public.events e set dispatched_at = now() from wanted w where e.id = w.id and e.dispatched_at is null
+  )
+  insert into app_private.webhook_queue (delivery_id, webhook_id) select m.id, webhook.id from made m;
+end $$;
+comment on function app_private.make_deliveries(app_public.webhooks, bigint, bigint) is
+  'Queues the events of a range that a webhook wants.';
+
+create function app_private.fan_out_webhooks(batch int) returns boolean
+language plpgsql volatile as $$
+declare
+  webhook app_public.webhooks;
+  progress record;
+  upto bigint;
+  more boolean := false;
+begin
+  -- One process at a time; whoever has it was called too.
+  if not pg_try_advisory_xact_lock(7528000002) then
+    return false;
+  end if;
+  -- In batches, so that no webhook and no organization keeps the others waiting.
+  for progress in
+    select p.webhook_id, p.last_sequence, c.last_sequence as last_written from app_private.webhook_progress p
+    join app_private.event_counters c on c.stream_id = p.organization_id and c.last_sequence > p.last_sequence
+    join app_public.webhooks w on w.id = p.webhook_id and w.status in ('ENABLED', 'FAILING') and w.deleted_at is null
+    order by p.webhook_id for no key update of p skip locked
+  loop
+    select w.* into webhook from app_public.webhooks w where w.id = progress.webhook_id;
+    upto := least(progress.last_written, progress.last_sequence + batch);
+    perform app_private.make_deliveries(webhook, progress.last_sequence, upto);
+    update app_private.webhook_progress p set last_sequence = upto where p.webhook_id = webhook.id;
+    more := more or upto < progress.last_written;
+  end loop;
+  for progress in
+    select r.id, r.webhook_id, r.next_sequence, r.to_sequence from app_private.webhook_redeliveries r
+    join app_public.webhooks w on w.id = r.webhook_id and w.status in ('ENABLED', 'FAILING') and w.deleted_at is null
+    order by r.id for update of r skip locked
+  loop
+    select w.* into webhook from app_public.webhooks w where w.id = progress.webhook_id;
+    upto := least(progress.to_sequence, progress.next_sequence + batch - 1);
+    perform app_private.make_deliveries(webhook, progress.next_sequence - 1, upto);
+    if upto < progress.to_sequence then
+      update app_private.webhook_redeliveries r set next_sequence = upto + 1 where r.id = progress.id;
+      more := true;
+    else
+      delete from app_private.webhook_redeliveries r where r.id = progress.id;
+    end if;
+  end loop;
+  return more;
+end $$;
+comment on function app_private.fan_out_webhooks(int) is
+  'Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is '
+  'more.';
+
+-- Sending: claim, send, settle.
+create function app_private.webhook_body(e app_public.events) returns text
+language sql stable as $$
+  select case when octet_length(whole.body::text) <= 262144 then whole.body::text
+    else json_build_object('id', e.id, 'type', e.name, 'timestamp', e.occurred_at,
+      'sequence', e.sequence::text, 'organizationId', e.organization_id, 'projectId', e.project_id, 'subjectType',
+        e.subject_type, 'subjectId', e.subject_id,
+      'truncated', true)::text end
+  from (select json_build_object('id', e.id, 'type', e.name, 'timestamp', e.occurred_at, 'sequence', e.sequence::text,
+    'organizationId', e.organization_id,
+    'projectId', e.project_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id,
+      'actorType', e.actor_type,
+    'channel', e.channel, 'requestId', e.request_id, 'changes', e.changes, 'data', e.data) as body) whole
+$$;
+comment on function app_private.webhook_body(app_public.events) is
+  'What is sent of an event. 256 KB at most: of a larger one all but the record itself, which the receiver reads from '
+  'the API.';
+
+create function app_private.free_webhook_deliveries() returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  update app_private.webhook_queue q set leased = false, holder = null, due_at = now()
+    where q.leased and q.holder <> all (array(select a.pid from pg_stat_activity a
+      where a.datname = current_database()));
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.free_webhook_deliveries() is
+  'Ends the leases of workers whose connection is gone: they died. Returns how many.';
+
+create function app_private.retry_pause(attempt int) returns interval
+language sql volatile as $$
+  select (array['5 s', '5 min', '30 min', '2 h', '5 h', '10 h', '14 h', '20 h',
+    '24 h'])[attempt]::interval * (0.8 + 0.4 * random())
+$$;
+comment on function app_private.retry_pause(int) is
+  'How long to wait after that attempt, give or take a fifth; null: it was the last.';
+
+create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
+language plpgsql volatile as $$
+begin
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason where w.id = webhook_id
+    and w.status <> 'DISABLED' and w.deleted_at is null;
+  if found then
+    perform app_private.add_job('webhook__disabled', jsonb_build_object('id', webhook_id));
+  end if;
+end $$;
+comment on function app_private.disable_webhook(uuid, text) is
+  'Disables a webhook for the reason, and has the owners told.';
+
+create function app_private.settle_webhook_delivery(delivery_id uuid, attempt int, response_status int,
+  response_body text, duration_ms int, retry_after int)
+returns void
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  queued app_private.webhook_queue;
+  progress app_private.webhook_progress;
+  webhook app_public.webhooks;
+  took boolean := coalesce(response_status between 200 and 299, false);
+  next_at timestamptz;
+begin
+  -- Webhook before queue, as whoever disables it.
+  select w.* into webhook from app_public.webhooks w
+    where w.id = (select d.webhook_id from app_public.webhook_deliveries d where d.id = delivery_id) for no key update;
+  -- Another worker's by now, or discarded: what came of it there counts.
+  select q.* into queued from app_private.webhook_queue q
+    join app_public.webhook_deliveries d on d.id = q.delivery_id and d.attempt = settle_webhook_delivery.attempt
+    where q.delivery_id = settle_webhook_delivery.delivery_id for update of q;
+  if queued.delivery_id is null then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  if not took and not queued.is_test and response_status is distinct from 410 then
+    next_at := now() + app_private.retry_pause(attempt);
+    if next_at is not null and retry_after is not null then
+      next_at := greatest(next_at, now() + make_interval(secs => least(retry_after, 86400)));
+    end if;
+  end if;
+  update app_public.webhook_deliveries d
+    set status = case when took then 'SUCCEEDED' when next_at is not null then 'RETRYING' else 'FAILED' end,
+      response_status = settle_webhook_delivery.response_status, response_body = settle_webhook_delivery.response_body,
+      duration_ms = settle_webhook_delivery.duration_ms, next_attempt_at = next_at
+    where d.id = delivery_id;
+  if next_at is null then
+    delete from app_private.webhook_queue q where q.delivery_id = settle_webhook_delivery.delivery_id;
+  else
+    update app_private.webhook_queue q set leased = false, holder = null, due_at = next_at
+      where q.delivery_id = settle_webhook_delivery.delivery_id;
+  end if;
+  update app_private.webhook_progress p set last_delivery_at = now(),
+      failure_count = case when took then 0 when queued.is_test then p.failure_count else p.failure_count + 1 end,
+      failing_since = case when took then null when queued.is_test then p.failing_since
+        else coalesce(p.failing_since, now()) end
+    where p.webhook_id = webhook.id returning p.* into progress;
+  if took and webhook.status = 'FAILING' then
+    update app_public.webhooks w set status = 'ENABLED' where w.id = webhook.id;
+  elsif not took and not queued.is_test then
+    if response_status = 410 then
+      perform app_private.disable_webhook(webhook.id, 'The receiver answered 410: it is gone for good.');
+    elsif progress.failing_since <= now() - interval '5 days' then
+      perform app_private.disable_webhook(webhook.id, 'Nothing was taken for five days.');
+    elsif progress.failure_count >= 3 and webhook.status = 'ENABLED' then
+      update app_public.webhooks w set status = 'FAILING' where w.id = webhook.id;
+    end if;
+  end if;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.settle_webhook_delivery(uuid, int, int, text, int, int) is
+  'What follows an attempt: success, a later retry, the end, and what that means for the webhook. A null status is no '
+  'answer.';
+
+create function app_private.sweep_webhook_deliveries(batch int) returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  delete from app_public.webhook_deliveries d where d.id = any (array(
+    select s.id from app_public.webhook_deliveries s where s.inserted_at < now() - interval '30 days'
+      and not exists (select from app_private.webhook_queue q where q.delivery_id = s.id)
+    order by s.inserted_at limit batch for update skip locked));
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.sweep_webhook_deliveries(int) is
+  'Deletes deliveries that were over long ago, at most a batch of them; returns how many.';
+
+-- Operations.
+create function app_public.send_test_webhook(id uuid) returns app_public.webhook_deliveries
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  webhook app_public.webhooks := app_private.require_webhook(send_test_webhook.id);
+  result app_public.webhook_deliveries;
+begin
+  perform app_private.rate_limit('webhook.test', webhook.id::text, 30, interval '1 minute');
+  insert into app_public.webhook_deliveries (organization_id, webhook_id, next_attempt_at)
+    values (webhook.organization_id, webhook.id, now()) returning * into result;
+  insert into app_private.webhook_queue (delivery_id, webhook_id, is_test) values (result.id, webhook.id, true);
+  perform app_private.call_dispatchers(webhook.organization_id);
+  return result;
+end $$;
+comment on function app_public.send_test_webhook is
+  'Sends the event webhook.test to a webhook, whatever its status, once; what comes of it shows in the delivery. Takes '
+  'the permission org.admin.';
+
+create function app_public.redeliver_events(id uuid, from_sequence text,
+  to_sequence text default null) returns app_public.webhooks
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  webhook app_public.webhooks := app_private.require_webhook(redeliver_events.id);
+  last_sequence bigint := coalesce((select c.last_sequence from app_private.event_counters c
+    where c.stream_id = webhook.organization_id), 0);
+  first_wanted bigint;
+  last_wanted bigint;
+begin
+  if from_sequence is null or from_sequence !~ '^[0-9]{1,18}$' or from_sequence::bigint not between 1 and last_sequence
+    then
+    perform app_hidden.fail('BAD_USER_INPUT', format('Give a sequence number from 1 to %s, as text.', last_sequence),
+      '{"field": "fromSequence"}');
+  end if;
+  first_wanted := from_sequence::bigint;
+  if to_sequence is not null and (to_sequence !~ '^[0-9]{1,18}$' or to_sequence::bigint not between first_wanted
+    and last_sequence) then
+    perform app_hidden.fail('BAD_USER_INPUT', format('Give a sequence number from %s to %s, as text.', first_wanted,
+      last_sequence), '{"field": "toSequence"}');
+  end if;
+  last_wanted := coalesce(to_sequence::bigint, last_sequence);
+  if webhook.status = 'DISABLED' then
+    perform app_hidden.fail('CONFLICT', 'This webhook is disabled; enable it first.', '{"field": "id"}');
+  end if;
+  insert into app_private.webhook_redeliveries (webhook_id, next_sequence, to_sequence)
+    values (webhook.id, first_wanted, last_wanted);
+  perform app_private.call_dispatchers(webhook.organization_id);
+  return webhook;
+end $$;
+comment on function app_public.redeliver_events is
+  E'@arg from_sequence The sequence number of the first event.\n'
+  '@arg to_sequence The sequence number of the last event; left out: the latest there is.\n\n'
+  'Sends the events of a range of the sequence once more, those that the webhook wants, under their former '
+  'ids. Takes the permission org.admin.';
+grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;

@@ -1,0 +1,127 @@
+-- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing
+-- opens a ticket with the actions that could end it; a person chooses one, which is executed once, and its outcome is
+-- kept.
+--
+--   OPEN → RESOLVING → RESOLVED
+--                    → FAILED, with the reason; nothing was done, and it can be resolved again
+--   OPEN, FAILED → EXPIRED at dueAt
+--
+-- An action is a row of app_hidden.ticket_actions: a chapter adds what it can do by a function and a row.
+
+-- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
+create policy seers on app_public.escalation_tickets for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))) and (
+    (lead_id is null and buyer_id is null)
+    or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+    -- PERF: looked up one by one; as `exists` it would be a set of all leads that the viewer sees.
+    or ((lead_id is null or (select true from app_public.leads l where l.id = lead_id))
+      and (buyer_id is null or (select true from app_public.buyers b where b.id = buyer_id)))));
+create policy managers_update on app_public.escalation_tickets for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
+select app_private.make_record('escalation_tickets', 'escalation_ticket', 'workflow.manage');
+select app_private.make_state_machine('escalation_tickets', 'escalation_ticket',
+  steps => array[
+    ['OPEN', 'RESOLVING', 'service'], ['FAILED', 'RESOLVING', 'service'], ['RESOLVING', 'RESOLVED', 'service'],
+    ['RESOLVING', 'FAILED', 'service'],
+    ['OPEN', 'EXPIRED', 'service'], ['FAILED', 'EXPIRED', 'service']],
+  initial => array['OPEN']);
+select app_private.make_deadline('escalation_ticket', 'app_public.escalation_tickets', 'due_at',
+  $$new.status in ('OPEN', 'FAILED')$$, '{status}',
+  'app_private.settle_escalation_ticket(uuid)');
+
+grant select on app_public.escalation_tickets to plat_user, plat_anonymous, plat_worker;
+grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
+comment on column app_public.escalation_tickets.cause is
+  E'@secret\n@behavior -*\n\nWhat it is about, as the service recognises it: one ticket is open for it at a time.';
+comment on column app_public.escalation_tickets.input is E'@secret\n@behavior -*\n\nWhat the actions need to know.';
+comment on table app_public.escalation_tickets is
+  E'@defaultOrder opened_at desc\n\nSomething that the service leaves to a person to decide.';
+comment on column app_public.escalation_tickets.status is E'@filter\n\nHow far it is.';
+comment on column app_public.escalation_tickets.status_changed_at is 'Since when it has its status.';
+comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat it is about.';
+comment on column app_public.escalation_tickets.priority is E'@filter\n\nHow urgent it is.';
+comment on column app_public.escalation_tickets.title is 'What happened, in a line.';
+comment on column app_public.escalation_tickets.description is 'What happened, at length.';
+comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.escalation_tickets.lead_id is E'@filter leadId\n\nThe lead that it is about.';
+comment on column app_public.escalation_tickets.buyer_id is E'@filter buyerId\n\nThe purchase that it is about.';
+comment on column app_public.escalation_tickets.subject_type is
+  'The kind of record that it is about, such as reservation.';
+comment on column app_public.escalation_tickets.subject_id is E'@filter subjectId\n\nThe record that it is about.';
+comment on column app_public.escalation_tickets.workflow_execution_id is
+  E'@behavior -*\n\nThe workflow run that it is about.';
+comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\n\nThe draft that it is about.';
+comment on column app_public.escalation_tickets.available_actions is 'What it can be resolved by.';
+comment on column app_public.escalation_tickets.action is 'What it was resolved by; once it succeeded, for good.';
+comment on column app_public.escalation_tickets.action_status is 'What became of the action.';
+comment on column app_public.escalation_tickets.action_error is 'Why the action failed.';
+comment on column app_public.escalation_tickets.note is 'A word about the decision.';
+comment on column app_public.escalation_tickets.assignee_id is E'@filter assigneeIds\n\nWho is to decide.';
+comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen it was opened.';
+comment on column app_public.escalation_tickets.due_at is
+  E'@filter\n\nUntil when it can be resolved; then it is EXPIRED.';
+comment on column app_public.escalation_tickets.resolved_at is 'When it was resolved.';
+comment on column app_public.escalation_tickets.resolved_by_id is 'Who chose the action.';
+comment on constraint escalation_tickets_organization_id_fkey on app_public.escalation_tickets is
+  E'@parent\n@fieldName organization\n@foreignFieldName escalationTickets\n@backwardPermission '
+  'org.member\n@backwardDescription What waits for a decision, or was decided, latest first; null for '
+  'outsiders.\n\nThe organization.';
+comment on constraint escalation_tickets_project_id_fkey on app_public.escalation_tickets is
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+comment on constraint escalation_tickets_lead_id_fkey on app_public.escalation_tickets is
+  E'@fieldName lead\n@backwardBehavior -*\n\nThe lead that it is about.';
+comment on constraint escalation_tickets_buyer_id_fkey on app_public.escalation_tickets is
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase that it is about.';
+comment on constraint escalation_tickets_assignee_id_fkey on app_public.escalation_tickets is
+  E'@fieldName assignee\n@backwardBehavior -*\n\nWho is to decide.';
+comment on constraint escalation_tickets_resolved_by_id_fkey on app_public.escalation_tickets is
+  E'@fieldName resolvedBy\n@backwardBehavior -*\n\nWho chose the action.';
+comment on constraint escalation_tickets_workflow_execution_id_fkey on app_public.escalation_tickets is
+  E'@fieldName workflowExecution\n@foreignFieldName escalationTickets\n@backwardDescription What it asked people, '
+  'latest first.\n\nThe execution of a workflow that it is about.';
+comment on constraint escalation_tickets_generation_id_fkey on app_public.escalation_tickets is
+  E'@fieldName generation\n@backwardBehavior -*\n\nThe draft that it is about.';
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('escalation_ticket', 'status', 'RESOLVED', 'resolved'), ('escalation_ticket', 'status', 'FAILED', 'failed'),
+  ('escalation_ticket', 'status', 'EXPIRED', 'expired');
+
+create trigger _060_refuse_archived before insert or update or delete on app_public.escalation_tickets
+  for each row execute function app_private.tg__refuse_archived();
+
+create function app_private.tg_escalation_tickets__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id)
+    and not exists (
+    select from app_public.organization_user_connections m where m.user_id = new.assignee_id
+      and m.organization_id = new.organization_id) then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A ticket is assigned to a member of the organization.',
+      '{"field": "assigneeId"}');
+  end if;
+  if tg_op = 'UPDATE' and not coalesce(app_hidden.is_service(), false) then
+    if old.status not in ('OPEN', 'FAILED') and row(old.priority, old.assignee_id, old.due_at) is distinct
+      from row(new.priority, new.assignee_id, new.due_at) then
+      perform app_hidden.fail('CONFLICT',
+        format('This ticket is %s; nothing about it is changed any more.', old.status), '{"field": "id"}');
+    elsif new.due_at is distinct from old.due_at and new.due_at <= now() then
+      perform app_hidden.fail('BAD_USER_INPUT', 'A ticket is due in the future.', '{"field": "dueAt"}');
+    end if;
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update on app_public.escalation_tickets for each row
+  execute function app_private.tg_escalation_tickets__prepare();
+
+comment on table app_hidden.ticket_actions is
+  'What an action of a ticket does, for tickets of a kind or, without one, of all others: `perform` is a function of '
+  'the ticket that returns whether it is done, null for nothing to do; `permission` is needed beside workflow.run.';
+comment on column app_hidden.ticket_actions.perform is
+  'Such as app_private.reassign_by_ticket: takes the row of escalation_tickets, in which note, resolved_by_id and '
+  'input are those of the resolution. What it raises makes the ticket FAILED, with nothing done; false says that it '
+  'goes on elsewhere, which ends with app_private.end_resolution(ticket id, error).';
+
+insert into app_hidden.ticket_actions (action, permission, perform) values
+  -- What was decided is in the ticket and its event; a chapter that has something to do then adds a row for its kind.
+  ('APPROVE', null, null), ('REJECT', null, null), ('DISMISS', null, null),
+  ('REASSIGN', 'lead.write', 'app_private.reassign_by_ticket');

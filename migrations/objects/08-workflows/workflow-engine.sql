@@ -1,0 +1,626 @@
+-- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once,
+-- as many as fit. In one transaction they are locked (those that others have are skipped), the step has its effect for
+-- all of them by the SQL function of its type, its runs are written, and they move to the next step. A worker that dies
+-- leaves nothing half done.
+--
+--   SQL       the function of the type does it all
+--   COMPUTED  within the transaction the worker first evaluates conditions and writes texts (src/workflows)
+--   CALL      somebody outside is called: the worker takes the executions in one transaction, calls, and brings the
+-- answer in
+--             another one. What it held is free again as soon as its connection is gone; the call is then made once
+-- more,
+--             under the same id
+--
+-- Who is paused or cancelled meanwhile, is so between two steps.
+
+comment on table app_private.workflow_waits is
+  'What executions wait for: an event of that name or form, of one of these records or of one that names it.';
+
+comment on table app_private.workflow_wakeups is
+  'Events that may be what an execution waits for, written with the event; gone when they were looked at.';
+
+insert into app_hidden.transitions (subject, from_state, to_state, by_service)
+  values ('workflow_execution', 'PAUSED', 'COMPLETED', true);
+
+comment on type app_private.step_work is 'An execution whose step is taken, and what its config came to.';
+
+comment on type app_private.step_outcome is
+  'What became of a step: SUCCEEDED, SKIPPED, FAILED, RUNNING (waits, until then) or PAUSED (done; a person has to '
+  'decide). go_to is the step to go on with, where that is not the next one; 0 ends the execution.';
+
+create function app_private.step_way(step app_public.workflow_steps) returns text
+language sql immutable as $$
+  select case when step.type in ('CALL_WEBHOOK', 'DRAFT_WITH_AI', 'SEND_SMS') then 'CALL'
+    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until') or step.config::text ~ '\{[{%]'
+      and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
+    else 'SQL' end
+$$;
+comment on function app_private.step_way(app_public.workflow_steps) is 'How a step is taken: SQL, COMPUTED or CALL.';
+
+create function app_private.retry_step_after(attempt int) returns interval
+language sql volatile as $$
+  select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
+$$;
+comment on function app_private.retry_step_after(int) is
+  'How long a step that failed waits for its next attempt, give or take a fifth; null: that was the last.';
+
+create function app_private.act_as_workflow(depth int, trigger_event_id uuid) returns void
+language plpgsql volatile as $$
+begin
+  perform set_config('plat.service', 'on', true), set_config('plat.actor_type', 'WORKFLOW', true),
+    set_config('plat.channel', 'SYSTEM', true),
+    set_config('plat.user_id', '', true), set_config('plat.workflow_depth', depth::text, true),
+      set_config('plat.caused_by', coalesce(trigger_event_id::text, ''), true);
+end $$;
+comment on function app_private.act_as_workflow(int, uuid) is
+  'What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led '
+  'to it (plat.workflow_depth).';
+
+-- What conditions and texts know: records by the names of the API.
+create function app_private.record_json(table_name text) returns text
+language sql stable as $$
+  select string_agg(part, ' || ' order by chunk) from (
+    select c.chunk, 'jsonb_build_object('
+      || string_agg(format('%L, %s', c.name, case when c.type = 'timestamptz'::regtype
+        then format('to_char(r.%I at time zone ''UTC'', ''YYYY-MM-DD"T"HH24:MI:SS.US"Z"'')', c.column_name)
+          else format('r.%I', c.column_name) end), ', ') || ')' as part
+    from (select k.*, (row_number() over (order by k.attnum) - 1) / 50 as chunk
+      from app_private.record_columns(table_name) k) c
+    group by c.chunk
+  ) parts
+$$;
+comment on function app_private.record_json(text) is
+  'SQL that makes JSON of a row `r` of a table, by the columns that it has now.';
+
+create function app_private.add_records(data jsonb, table_name text, ids uuid[]) returns jsonb
+language plpgsql stable as $$
+declare
+  found jsonb;
+begin
+  execute format('select jsonb_object_agg(r.id, %s) from app_public.%I r where r.id = any ($1)',
+    app_private.record_json(table_name), table_name) into found using ids;
+  return data || coalesce(found, '{}');
+end $$;
+
+create function app_private.subject_data(subject_type text, ids uuid[],
+  roots text[] default null) returns table (subject_id uuid, data jsonb)
+language plpgsql stable rows 200 as $$
+#variable_conflict use_column
+declare
+  of_type text := lower(subject_type);
+  wanted constant text[] := coalesce(roots, '{subject,lead,buyer,reservation,unit,project,organization,assignee}');
+  person boolean := wanted && '{lead,buyer,reservation,unit,assignee}';
+  places jsonb;
+  root record;
+  records jsonb := '{}';
+begin
+  -- Which record each root is, for each subject.
+  select jsonb_object_agg(s.id, jsonb_build_object('subject', s.id, 'project', s.project_id, 'organization',
+    s.organization_id,
+      'lead', coalesce(s.lead_id, b.lead_id, r.lead_id), 'buyer', b.id, 'reservation', r.id,
+      'unit', case of_type when 'unit' then s.id else coalesce(r.unit_id, b.unit_id) end)) into places
+    from app_private.workflow_subjects(subject_type, ids) s
+    left join lateral (
+      select x.id, x.lead_id, x.unit_id, x.reservation_id from app_public.buyers x
+      where person and x.deleted_at is null
+        and case when s.buyer_id is not null then x.id = s.buyer_id else x.lead_id = s.lead_id
+          and x.status <> 'CANCELLED' end
+      order by x.id desc limit 1) b on true
+    left join lateral (
+      select x.id, x.lead_id, x.unit_id from app_public.reservations x
+      where person and x.id = case of_type when 'reservation' then s.id else b.reservation_id end
+        and x.deleted_at is null) r on true;
+  for root in
+    select w.root, coalesce(w.table_name, app_private.subject_table(subject_type)) as table_name
+      from app_hidden.workflow_roots w
+    where w.root = any (wanted) and (w.table_name is not null or w.root = 'subject')
+  loop
+    records := jsonb_set(records, array[root.root], app_private.add_records('{}', root.table_name,
+      array(select distinct (p.value ->> root.root)::uuid from jsonb_each(places) p
+        where p.value ->> root.root is not null)));
+  end loop;
+  return query
+    select p.key::uuid,
+      (select coalesce(jsonb_object_agg(r.key, r.value -> (p.value ->> r.key)), '{}') from jsonb_each(records) r)
+      || case when 'assignee' = any (wanted) then jsonb_build_object('assignee', (
+          select jsonb_build_object('id', u.id, 'fullName', app_public.users_full_name(u), 'firstName', u.first_name,
+            'lastName', u.last_name, 'title', u.title,
+            'phone', u.phone, 'email', i.email)
+          from app_public.users u left join app_hidden.user_identities i on i.user_id = u.id
+            where u.id = app_private.assignee_of(of_type, p.key::uuid,
+            (p.value ->> 'lead')::uuid, (p.value ->> 'buyer')::uuid))) else '{}' end
+    from jsonb_each(places) p;
+end $$;
+comment on function app_private.subject_data(text, uuid[], text[]) is
+  'What conditions and texts know of subjects that are still there, but for event, steps, context and now: {subject, '
+  'lead, buyer, reservation, unit, project, organization, assignee}, or those of it that are asked for.';
+
+create function app_private.assignee_of(of_type text, subject_id uuid, lead_id uuid, buyer_id uuid) returns uuid
+language sql stable as $$
+  select coalesce(
+    case of_type when 'task' then (select t.assignee_id from app_public.tasks t where t.id = subject_id)
+      when 'appointment' then (select a.assignee_id from app_public.appointments a where a.id = subject_id)
+      when 'reservation' then (select r.assignee_id from app_public.reservations r where r.id = subject_id) end,
+    (select b.assignee_id from app_public.buyers b where b.id = buyer_id),
+    (select l.assignee_id from app_public.leads l where l.id = lead_id))
+$$;
+comment on function app_private.assignee_of(text, uuid, uuid, uuid) is
+  'Who works on a subject: its assignee, or that of its purchase or lead.';
+
+create function app_private.event_json(e app_public.events) returns jsonb
+language sql stable as $$
+  select case when e.id is not null then jsonb_build_object('id', e.id, 'name', e.name, 'occurredAt',
+    to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id, 'actorType', e.actor_type,
+      'channel', e.channel, 'changes', e.changes, 'data', e.data) end
+$$;
+comment on function app_private.event_json(app_public.events) is 'An event as conditions and texts know it.';
+
+create function app_private.execution_data(ids uuid[], step app_public.workflow_steps) returns table (execution_id uuid,
+  data jsonb)
+language plpgsql stable rows 200 as $$
+#variable_conflict use_column
+declare
+  -- PERF: only the records that the step speaks of.
+  roots text[] := array(select r.root from app_hidden.workflow_roots r
+    where step.config::text ~ ('\m' || r.root || '\M'));
+  of_type text := (select w.subject_type from app_public.workflows w where w.id = step.workflow_id);
+begin
+  return query
+    select e.id, s.data || jsonb_build_object('context', coalesce(e.context, '{}'), 'now',
+      to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+      || case when 'event' = any (roots) then jsonb_build_object('event',
+        (select app_private.event_json(v) from app_public.events v where v.id = e.trigger_event_id)) else '{}' end
+      || case when 'steps' = any (roots) then jsonb_build_object('steps', (
+          select coalesce(jsonb_object_agg(r.sequence, r.output), '{}') from app_public.workflow_step_runs r
+            where r.execution_id = e.id and r.status in ('SUCCEEDED', 'SKIPPED'))) else '{}' end
+    from app_public.workflow_executions e
+    join app_private.subject_data(of_type, array(select x.subject_id from app_public.workflow_executions x
+      where x.id = any (ids)), roots) s on s.subject_id = e.subject_id
+    where e.id = any (ids);
+end $$;
+comment on function app_private.execution_data(uuid[], app_public.workflow_steps) is
+  'What the conditions and texts of a step know of each execution.';
+
+-- Taking a step.
+create function app_private.due_workflow_steps() returns table (workflow_id uuid, steps_revision int, sequence int,
+  way text)
+language sql stable rows 10 as $$
+  -- Along the index: as many looks as there are steps that something waits for, however many executions do.
+  with recursive waiting as (
+    (select e.workflow_id, e.steps_revision, e.current_step from app_public.workflow_executions e
+      where e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at is not null
+      order by e.workflow_id, e.steps_revision, e.current_step limit 1)
+    union all
+    select n.workflow_id, n.steps_revision, n.current_step from waiting w cross join lateral (
+      select e.workflow_id, e.steps_revision, e.current_step from app_public.workflow_executions e
+      where e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at is not null
+        and (e.workflow_id, e.steps_revision, e.current_step) > (w.workflow_id, w.steps_revision, w.current_step)
+      order by e.workflow_id, e.steps_revision, e.current_step limit 1) n
+  )
+  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s) from waiting w
+  join app_public.workflow_steps s on s.workflow_id = w.workflow_id and s.revision = w.steps_revision
+    and s.sequence = w.current_step
+  where exists (select from app_public.workflow_executions e where e.workflow_id = w.workflow_id
+    and e.steps_revision = w.steps_revision and e.current_step = w.current_step
+    and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
+$$;
+comment on function app_private.due_workflow_steps() is 'The steps of workflows that are due for some execution.';
+
+create function app_private.end_orphans(ids uuid[]) returns void
+language plpgsql volatile as $$
+declare
+  gone record;
+begin
+  for gone in
+    select case when p.archived_at is not null then 'The project is archived.'
+        when o.deleted_at is not null then 'The organization was deleted.'
+        when b.status = 'CANCELLED' then 'The purchase was cancelled.'
+        else format('The %s was deleted.', lower(e.subject_type)) end as reason, array_agg(e.id) as ids
+      from app_public.workflow_executions e
+      join app_public.organizations o on o.id = e.organization_id
+      left join app_public.projects p on p.id = e.project_id
+      left join app_public.buyers b on b.id = e.buyer_id
+      where e.id = any (ids) and (p.archived_at is not null or o.deleted_at is not null or b.status = 'CANCELLED'
+        or not exists (
+        select from app_private.workflow_subjects(e.subject_type, array[e.subject_id])))
+      group by 1
+  loop
+    perform app_private.cancel_executions(gone.ids, gone.reason);
+  end loop;
+end $$;
+comment on function app_private.end_orphans(uuid[]) is
+  'Cancels those of the executions that have lost what they are about.';
+
+create function app_private.take_workflow_step(workflow_id uuid, steps_revision int, sequence int,
+  most int) returns jsonb
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  step app_public.workflow_steps;
+  taken app_public.workflow_executions[];
+  ids uuid[];
+  work app_private.step_work[];
+  first_depth int;
+  cause uuid;
+begin
+  select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
+    and s.revision = steps_revision and s.sequence = sequence;
+  if app_private.step_way(step) = 'CALL'
+    and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
+    return null;
+  end if;
+  select array_agg(e order by e.id) into taken from (
+    select x.* from app_public.workflow_executions x
+    where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
+      and x.status in ('PENDING', 'RUNNING') and x.holder is null and x.scheduled_at <= now()
+    order by x.scheduled_at limit most for no key update skip locked) e;
+  if taken is null then
+    return null;
+  end if;
+  -- The events of one transaction tell one story: what led to it, and how deep.
+  first_depth := taken[1].depth;
+  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
+    then min(e.trigger_event_id::text)::uuid end
+    into ids, cause from unnest(taken) e where e.depth = first_depth;
+  perform app_private.act_as_workflow(first_depth + 1, cause);
+  perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
+    from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
+  if work is null then
+    return '{}';
+  elsif app_private.step_way(step) = 'SQL' then
+    perform app_private.perform_step(step, work);
+    return '{}';
+  end if;
+  return jsonb_build_object('step',
+    jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config, 'name', step.name), 'runs', (
+    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
+        'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id,
+          'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
+          -- The same for each attempt.
+          'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
+            coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
+            'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
+      from unnest(work) w
+      join app_public.workflow_executions e on e.id = w.execution_id
+      join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d
+        on d.execution_id = w.execution_id
+      left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
+end $$;
+comment on function app_private.take_workflow_step(uuid, int, int, int) is
+  'Takes a step for executions for which it is due, as many as fit: carries it out where SQL can, else gives what the '
+  'worker needs, which settles them in the same transaction. Null where nobody is due.';
+
+create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
+language plpgsql volatile as $$
+declare
+  step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
+  work app_private.step_work[];
+  outcomes app_private.step_outcome[];
+begin
+  select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work
+    order by r ->> 'executionId') into work
+    from jsonb_array_elements(results) r where r ? 'input';
+  if work is not null then
+    perform app_private.perform_step(step, work);
+  end if;
+  select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, null)::app_private.step_work),
+      array_agg(row((r ->> 'executionId')::uuid, 'FAILED', null, r ->> 'error', null, null)::app_private.step_outcome)
+        into work, outcomes
+    from jsonb_array_elements(results) r where r ? 'error';
+  if work is not null then
+    perform app_private.record_outcomes(step, work, outcomes);
+  end if;
+end $$;
+comment on function app_private.settle_workflow_step(uuid, jsonb) is
+  'Carries out a step for executions, each with what its config came to (input) or why it cannot be (error): '
+  '[{executionId, attempt, input | error}].';
+
+create function app_private.perform_step(step app_public.workflow_steps, work app_private.step_work[]) returns void
+language plpgsql volatile as $$
+declare
+  outcomes app_private.step_outcome[];
+  one app_private.step_work;
+  violated text;
+  message text;
+begin
+  begin
+    execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes
+      using step, work;
+  exception
+    when deadlock_detected or serialization_failure or query_canceled or admin_shutdown then
+      raise;
+    when others then
+      -- One of many keeps the others from nothing.
+      if cardinality(work) > 1 then
+        foreach one in array work loop
+          perform app_private.perform_step(step, array[one]);
+        end loop;
+        return;
+      end if;
+      get stacked diagnostics violated = constraint_name;
+      -- In the words that a person would read who tried the same.
+      message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
+        (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
+          join pg_namespace n on n.oid = c.connamespace
+          where c.conname = violated and n.nspname = 'app_public' limit 1),
+        (select regexp_replace(obj_description(c.oid, 'pg_class'), '^(@[^\n]*\n)+\n?', '') from pg_class c
+          join pg_namespace n on n.oid = c.relnamespace
+          where c.relname = violated and n.nspname = 'app_public' limit 1)) end;
+      if message is null then
+        raise warning 'step % of execution % failed: % (%)', step.id, work[1].execution_id, sqlerrm, sqlstate;
+        message := 'The service could not carry out this step.';
+      end if;
+      outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
+  end;
+  perform app_private.record_outcomes(step, work, outcomes);
+end $$;
+comment on function app_private.perform_step(app_public.workflow_steps, app_private.step_work[]) is
+  'Has the function of the step''s type carry it out, for all executions at once or, where that fails, for each by '
+  'itself; and writes what became of it.';
+
+create function app_private.record_outcomes(step app_public.workflow_steps, work app_private.step_work[],
+  outcomes app_private.step_outcome[]) returns void
+language plpgsql volatile as $$
+declare
+  waiting uuid[];
+  failed record;
+begin
+  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, output,
+    error)
+    select o.execution_id, step.id, step.sequence, w.attempt, case when o.status = 'FAILED' and step.on_error = 'SKIP'
+      then 'SKIPPED' when o.status = 'PAUSED' then 'SUCCEEDED' else o.status end,
+      case when o.status <> 'RUNNING' then now() end, o.output, o.error
+    from unnest(outcomes) o join unnest(work) w on w.execution_id = o.execution_id
+    on conflict on constraint workflow_step_runs_once do update
+      set status = excluded.status, finished_at = excluded.finished_at, output = coalesce(excluded.output, r.output),
+        error = excluded.error;
+  -- On to the next step, or to the end.
+  update app_public.workflow_executions e set
+      status = case when n.id is null then 'COMPLETED' when o.status = 'PAUSED' then 'PAUSED' else e.status end,
+      completed_at = case when n.id is null then now() end,
+      paused_at = case when o.status = 'PAUSED' and n.id is not null then now() else e.paused_at end,
+      paused_by_id = case when o.status = 'PAUSED' and n.id is not null then null else e.paused_by_id end,
+      pause_reason = case when o.status = 'PAUSED' and n.id is not null then o.output ->> 'title'
+        else e.pause_reason end,
+      resume_at = case when n.id is null then null else e.resume_at end,
+      current_step = n.sequence, attempts = 0, holder = null, held_until = null,
+      scheduled_at = case when n.id is not null then now() + make_interval(secs => coalesce(n.wait_seconds, 0)) end
+    from unnest(outcomes) o
+    left join app_public.workflow_steps n on n.workflow_id = step.workflow_id and n.revision = step.revision
+      and n.sequence = coalesce(o.go_to, step.sequence + 1)
+    where e.id = o.execution_id and (o.status in ('SUCCEEDED', 'SKIPPED', 'PAUSED')
+      or (o.status = 'FAILED' and step.on_error = 'SKIP'));
+  update app_public.workflow_executions e set scheduled_at = o.until, holder = null, held_until = null
+    from unnest(outcomes) o where e.id = o.execution_id and o.status = 'RUNNING';
+  if exists (select from unnest(outcomes) o where o.status = 'FAILED') and step.on_error <> 'SKIP' then
+    update app_public.workflow_executions e set
+        status = case when step.on_error = 'ESCALATE' then 'PAUSED' when step.on_error = 'RETRY' and p.pause is not null
+          then e.status else 'FAILED' end,
+        error = case when step.on_error = 'ESCALATE' or (step.on_error = 'RETRY' and p.pause is not null) then e.error
+          else o.error end,
+        completed_at = case when not (step.on_error = 'ESCALATE' or (step.on_error = 'RETRY' and p.pause is not null))
+          then now() end,
+        paused_at = case when step.on_error = 'ESCALATE' then now() else e.paused_at end,
+        paused_by_id = case when step.on_error = 'ESCALATE' then null else e.paused_by_id end,
+        pause_reason = case when step.on_error = 'ESCALATE' then
+          left(format('Step %s failed: %s', step.sequence, o.error), 20000) else e.pause_reason end,
+        scheduled_at = case when step.on_error = 'ESCALATE' then now() when step.on_error = 'RETRY'
+          and p.pause is not null then now() + p.pause end,
+        resume_at = null, attempts = w.attempt, holder = null, held_until = null
+      from unnest(outcomes) o
+      join unnest(work) w on w.execution_id = o.execution_id
+      cross join lateral (select app_private.retry_step_after(w.attempt) as pause) p
+      where e.id = o.execution_id and o.status = 'FAILED';
+    if step.on_error = 'ESCALATE' then
+      for failed in select o.execution_id, o.error from unnest(outcomes) o where o.status = 'FAILED'
+        order by o.execution_id loop
+        perform app_private.escalate_execution(failed.execution_id, step, failed.error);
+      end loop;
+    end if;
+  end if;
+  -- From the moment that the step before is done, nothing of what a WAIT_FOR_EVENT waits for is missed.
+  select array_agg(e.id) into waiting from app_public.workflow_executions e
+    join app_public.workflow_steps n on n.workflow_id = e.workflow_id and n.revision = e.steps_revision
+      and n.sequence = e.current_step and n.type = 'WAIT_FOR_EVENT'
+    where e.id = any (array(select o.execution_id from unnest(outcomes) o)) and e.current_step <> step.sequence
+      and e.status in ('RUNNING', 'PAUSED');
+  if waiting is not null then
+    perform app_private.begin_waits(waiting);
+  end if;
+end $$;
+comment on function app_private.record_outcomes(app_public.workflow_steps, app_private.step_work[],
+  app_private.step_outcome[]) is
+  'Writes the runs of a step, and moves each execution on: to the next step, to another attempt, or to its end.';
+
+create function app_private.escalate_execution(execution_id uuid, step app_public.workflow_steps,
+  error text) returns void
+language plpgsql volatile as $$
+begin
+  perform app_private.open_execution_ticket(execution_id, step, 'WORKFLOW_FAILURE',
+    format('%s: step %s failed', (select w.name from app_public.workflows w where w.id = step.workflow_id),
+      step.sequence), error, 'HIGH',
+    '{RETRY,SKIP_STEP,CANCEL_EXECUTION,DISMISS}');
+end $$;
+comment on function app_private.escalate_execution(uuid, app_public.workflow_steps, text) is
+  'Asks people what is to become of an execution whose step failed.';
+
+-- Calls: the executions are held while somebody outside is asked.
+create function app_private.hold_executions(step_id uuid, works jsonb, holder int, lease interval) returns void
+language plpgsql volatile as $$
+#variable_conflict use_variable
+begin
+  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status)
+    select (w ->> 'executionId')::uuid, s.id, s.sequence, (w ->> 'attempt')::int, 'RUNNING'
+    from jsonb_array_elements(works) w join app_public.workflow_steps s on s.id = step_id
+    on conflict on constraint workflow_step_runs_once do update set started_at = now();
+  update app_public.workflow_executions e set holder = holder, held_until = now() + lease
+    from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
+end $$;
+comment on function app_private.hold_executions(uuid, jsonb, int, interval) is
+  'Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].';
+
+create function app_private.settle_call(step_id uuid, result jsonb, holder int) returns boolean
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  execution app_public.workflow_executions;
+begin
+  select e.* into execution from app_public.workflow_executions e
+    where e.id = (result ->> 'executionId')::uuid for no key update;
+  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  if execution.holder is distinct from holder or execution.status not in ('RUNNING', 'PAUSED') then
+    return false;
+  end if;
+  perform app_private.act_as_workflow(execution.depth + 1, execution.trigger_event_id);
+  perform app_private.settle_workflow_step(step_id, jsonb_build_array(result));
+  return true;
+end $$;
+comment on function app_private.settle_call(uuid, jsonb, int) is 'Brings in what came of a call.';
+
+create function app_private.free_executions() returns int
+language plpgsql volatile as $$
+declare
+  amount int;
+begin
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.holder is not null and (e.held_until < now()
+      or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
+  get diagnostics amount = row_count;
+  return amount;
+end $$;
+comment on function app_private.free_executions() is
+  'Ends the hold of workers whose connection is gone: they died. Returns how many.';
+
+create function app_private.resume_due_executions() returns int
+language plpgsql volatile as $$
+declare
+  ids uuid[];
+begin
+  select array_agg(e.id) into ids from (
+    select x.id from app_public.workflow_executions x where x.status = 'PAUSED' and x.resume_at <= now()
+      order by x.resume_at limit 1000 for no key update skip locked) e;
+  if ids is null then
+    return 0;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  return (select count(*) from app_private.resume_executions(ids));
+end $$;
+comment on function app_private.resume_due_executions() is 'Resumes executions whose pause is over. Returns how many.';
+
+-- Waiting for events.
+create function app_private.begin_waits(ids uuid[]) returns void
+language plpgsql volatile as $$
+begin
+  insert into app_private.workflow_waits (execution_id, about, event)
+    select e.id, a.id, s.config ->> 'event'
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step
+    cross join lateral (select distinct x as id from unnest(array[e.subject_id, e.lead_id, e.buyer_id]) x
+      where x is not null) a
+    where e.id = any (ids)
+    on conflict do nothing;
+  insert into app_public.workflow_step_runs (execution_id, step_id, sequence, attempt, status, output)
+    select e.id, s.id, s.sequence, e.attempts + 1, 'RUNNING',
+      jsonb_build_object('event', s.config ->> 'event', 'until',
+        now() + make_interval(secs => (s.config ->> 'timeoutSeconds')::float8))
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step
+    where e.id = any (ids)
+    on conflict do nothing;
+  -- A transaction that was under way at this moment did not see the wait: a minute later somebody looks back.
+  update app_public.workflow_executions e
+    set scheduled_at = least((r.output ->> 'until')::timestamptz, now() + interval '1 minute')
+    from app_public.workflow_step_runs r where e.id = any (ids) and r.execution_id = e.id
+      and r.sequence = e.current_step and r.status = 'RUNNING';
+end $$;
+comment on function app_private.begin_waits(uuid[]) is 'Has executions wait for the event of their current step.';
+
+create function app_private.look_back(ids uuid[]) returns void
+language sql volatile as $$
+  insert into app_private.workflow_wakeups (execution_id, event_id)
+    select distinct w.execution_id, v.id
+    from app_private.workflow_waits w
+    join app_public.workflow_executions e on e.id = w.execution_id
+    join app_public.workflow_step_runs r on r.execution_id = e.id and r.sequence = e.current_step
+      and r.status = 'RUNNING'
+    cross join lateral (select x.id from app_public.events x where x.subject_id = w.about
+      and x.occurred_at >= r.started_at - interval '1 second'
+      and app_hidden.event_matches(x.name, array[w.event])) v
+    where w.execution_id = any (ids)
+    on conflict do nothing
+$$;
+comment on function app_private.look_back(uuid[]) is
+  'Finds what happened to the records that executions wait for since they do.';
+
+create function app_private.wake_executions(most int) returns jsonb
+language plpgsql volatile as $$
+declare
+  ids uuid[];
+  plain uuid[];
+  woken record;
+  result jsonb;
+begin
+  -- Those that are over, or have gone on, are waited for by nobody.
+  select array_agg(e.id) into ids from (
+    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED'
+      and x.id in (select w.execution_id from app_private.workflow_wakeups w)
+      order by x.id limit most for no key update skip locked) e;
+  if ids is null then
+    return null;
+  end if;
+  perform app_private.end_orphans(ids);
+  for woken in
+    select s as step, array_agg(row(e.id, e.attempts + 1, s.config
+      || jsonb_build_object('found', app_private.event_json(v) - 'data' - 'changes'))::app_private.step_work) as work,
+        min(e.depth) as depth
+      from app_public.workflow_executions e
+      join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+        and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
+      join lateral (select x.* from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
+        where w.execution_id = e.id order by x.id limit 1) v on true
+      where e.id = any (ids) and e.status = 'RUNNING' and not s.config ? 'conditions'
+      group by s, e.depth
+  loop
+    plain := plain || array(select w.execution_id from unnest(woken.work) w);
+    perform app_private.act_as_workflow(woken.depth + 1, null);
+    perform app_private.perform_step(woken.step, woken.work);
+  end loop;
+  select jsonb_agg(jsonb_build_object('stepId', s.id, 'executionId', e.id, 'attempt', e.attempts + 1, 'config',
+    s.config, 'data', d.data,
+      'events', (select jsonb_agg(app_private.event_json(x) order by x.id) from app_private.workflow_wakeups w
+        join app_public.events x on x.id = w.event_id where w.execution_id = e.id)))
+    into result
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
+    cross join lateral app_private.execution_data(array[e.id], s) d
+    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions' and e.id <> all (coalesce(plain, '{}'));
+  delete from app_private.workflow_wakeups w where w.execution_id = any (ids);
+  return coalesce(result, '[]');
+end $$;
+comment on function app_private.wake_executions(int) is
+  'Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given '
+  'what it needs to decide. Null where there is nothing.';
+
+create function app_private.settle_wakeups(results jsonb) returns void
+language plpgsql volatile as $$
+declare
+  woken record;
+begin
+  for woken in
+    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(r - 'stepId') as results
+      from jsonb_array_elements(results) r join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
+        group by 1, 2
+  loop
+    perform app_private.act_as_workflow(woken.depth + 1, null);
+    perform app_private.settle_workflow_step(woken.step_id, woken.results);
+  end loop;
+end $$;
+comment on function app_private.settle_wakeups(jsonb) is
+  'Lets those executions go on for which the event has come: [{stepId, executionId, attempt, input}].';

@@ -1,0 +1,204 @@
+-- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED →
+-- CANCELLED. A step's effect, its run and the move to the next step are one transaction: whoever finds an execution
+-- finds it between two steps, so that pausing and cancelling take hold there. An execution keeps the steps that it
+-- began with.
+
+comment on table app_private.workflow_batches is
+  'What was started for many subjects at once: by whom, by which filter, how many matched, and how many of them were '
+  'started (the others have their execution already).';
+
+create policy readers on app_public.workflow_executions for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+    and (organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+      or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+      or num_nonnulls(lead_id, buyer_id) = 0
+      or (lead_id is not null and exists (select from app_public.leads l where l.id = lead_id))
+      or (buyer_id is not null and exists (select from app_public.buyers b where b.id = buyer_id))));
+select app_private.make_record('workflow_executions', 'workflow_execution', 'workflow.run');
+select app_private.make_state_machine('workflow_executions', 'workflow_execution',
+  steps => array[
+    ['PENDING', 'RUNNING', 'service'], ['RUNNING', 'PAUSED', 'hand'], ['PAUSED', 'RUNNING', 'hand'],
+    ['RUNNING', 'COMPLETED', 'service'], ['RUNNING', 'FAILED', 'service'], ['PAUSED', 'FAILED', 'service'],
+    ['PENDING', 'CANCELLED', 'hand'], ['RUNNING', 'CANCELLED', 'hand'], ['PAUSED', 'CANCELLED', 'hand']],
+  -- One that must not be started, such as of a workflow that leads to itself, is there as FAILED, with the reason.
+  initial => array['PENDING', 'FAILED']);
+
+grant select on app_public.workflow_executions to plat_user, plat_anonymous, plat_worker;
+
+comment on constraint workflow_executions_context_size on app_public.workflow_executions is
+  'context is an object of 20,000 characters at most.';
+comment on index app_public.workflow_executions_live is 'The workflow is under way for this subject already.';
+
+-- Before the events are made, which leave out what only serves the engine.
+comment on column app_public.workflow_executions.reentry is
+  E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
+comment on column app_public.workflow_executions.depth is
+  E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
+comment on column app_public.workflow_executions.current_step is
+  E'@secret\n\nThe step that comes next, or that it waits in; the one at which it ended where it failed or was '
+  'cancelled, null where it is completed.';
+comment on column app_public.workflow_executions.attempts is
+  E'@secret\n\nHow often the current step has failed so far.';
+comment on column app_public.workflow_executions.scheduled_at is
+  E'@secret\n\nWhen the current step is due; null while it waits for nothing but an event, and when it is over.';
+comment on column app_public.workflow_executions.holder is
+  E'@secret\n@behavior -*\n\nThe connection of the worker that carries out a step which takes time.';
+comment on column app_public.workflow_executions.held_until is
+  E'@secret\n@behavior -*\n\nUntil when that worker holds it.';
+comment on column app_public.workflow_executions.context is
+  E'@secret\n\nWhat it was started with; conditions and texts of steps have it as `context`.';
+comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nA workflow at work on one subject.';
+comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
+comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
+comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
+comment on column app_public.workflow_executions.subject_id is 'The record that it is about.';
+comment on column app_public.workflow_executions.lead_id is 'The lead that it is about, or that its subject is of.';
+comment on column app_public.workflow_executions.buyer_id is
+  'The purchase that it is about, or that its subject is of.';
+comment on column app_public.workflow_executions.batch_id is 'What all executions of one batch have in common.';
+comment on column app_public.workflow_executions.status is E'@filter\n\nHow far it is.';
+comment on column app_public.workflow_executions.trigger_type is 'What started it.';
+comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
+comment on column app_public.workflow_executions.started_by_id is 'Who started it.';
+comment on column app_public.workflow_executions.started_at is 'When its first step was taken.';
+comment on column app_public.workflow_executions.paused_at is 'When it was paused last.';
+comment on column app_public.workflow_executions.paused_by_id is
+  'Who paused it last; null where a step that failed did.';
+comment on column app_public.workflow_executions.pause_reason is 'Why it was paused last.';
+comment on column app_public.workflow_executions.resumed_at is 'When it was resumed last.';
+comment on column app_public.workflow_executions.resume_at is 'When a paused one resumes by itself.';
+comment on column app_public.workflow_executions.completed_at is 'When it was over, be it as failed.';
+comment on column app_public.workflow_executions.cancelled_at is 'When it was cancelled.';
+comment on column app_public.workflow_executions.cancel_reason is 'Why it was cancelled.';
+comment on column app_public.workflow_executions.error is 'Why it failed.';
+comment on constraint workflow_executions_workflow_id_fkey on app_public.workflow_executions is
+  E'@fieldName workflow\n@backwardBehavior -*\n\nThe workflow.';
+comment on constraint workflow_executions_lead_id_fkey on app_public.workflow_executions is
+  E'@fieldName lead\n@foreignFieldName workflowExecutions\n@backwardDescription The workflows at work on the lead and '
+  'what is of it, latest first.\n\nThe lead that it is about, or that its subject is of.';
+comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_executions is
+  E'@fieldName buyer\n@foreignFieldName workflowExecutions\n@backwardDescription The workflows at work on the '
+  'purchase, latest first.\n\nThe purchase that it is about, or that its subject is of.';
+comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
+  E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null where something else did.';
+comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is
+  E'@fieldName startedBy\n@backwardBehavior -*\n\nWho started it; null where its trigger did.';
+comment on constraint workflow_executions_paused_by_id_fkey on app_public.workflow_executions is
+  E'@fieldName pausedBy\n@backwardBehavior -*\n\nWho paused it last.';
+
+create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
+  using (exists (select from app_public.workflow_executions e where e.id = execution_id));
+grant select on app_public.workflow_step_runs to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_public.workflow_step_runs is
+  E'@behavior -operation\n@defaultOrder sequence asc, attempt asc\n@partOf execution_id\n\nAn attempt at a step.';
+comment on column app_public.workflow_step_runs.execution_id is E'@behavior -*\n\nThe execution.';
+comment on column app_public.workflow_step_runs.step_id is E'@behavior -*\n\nThe step.';
+comment on column app_public.workflow_step_runs.sequence is 'The place of the step among the steps.';
+comment on column app_public.workflow_step_runs.attempt is 'Which attempt it was, from 1.';
+comment on column app_public.workflow_step_runs.status is 'What became of it.';
+comment on column app_public.workflow_step_runs.started_at is 'When it began.';
+comment on column app_public.workflow_step_runs.finished_at is 'When it was over.';
+comment on column app_public.workflow_step_runs.output is
+  'What came of it, for later steps: `steps.<sequence>` of conditions and texts.';
+comment on column app_public.workflow_step_runs.error is 'Why it failed, or was left out.';
+comment on constraint workflow_step_runs_execution_id_fkey on app_public.workflow_step_runs is
+  E'@forwardBehavior -*\n@foreignFieldName steps\n@backwardDescription What was done so far, in order; a step that was '
+  'tried again is there once for each attempt.\n\nThe execution.';
+comment on constraint workflow_step_runs_step_id_fkey on app_public.workflow_step_runs is
+  E'@fieldName step\n@backwardBehavior -*\n\nThe step.';
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('workflow_execution', 'status', 'PAUSED', 'paused'), ('workflow_execution', 'status', 'COMPLETED', 'completed'),
+  ('workflow_execution', 'status', 'FAILED', 'failed'), ('workflow_execution', 'status', 'CANCELLED', 'cancelled');
+
+-- Starting.
+create function app_private.workflow_subjects(subject_type text, ids uuid[])
+returns table (id uuid, organization_id uuid, project_id uuid, lead_id uuid, buyer_id uuid)
+language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  case subject_type
+    when 'LEAD' then return query
+      select l.id, l.organization_id, l.project_id, l.id, null::uuid from app_public.leads l where l.id = any (ids)
+        and l.deleted_at is null;
+    when 'BUYER' then return query
+      select b.id, b.organization_id, b.project_id, b.lead_id, b.id from app_public.buyers b
+        where b.id = any (ids) and b.deleted_at is null and b.status <> 'CANCELLED';
+    when 'RESERVATION' then return query
+      select r.id, r.organization_id, r.project_id, r.lead_id, r.purchase_id from app_public.reservations r
+        where r.id = any (ids) and r.deleted_at is null;
+    when 'UNIT' then return query
+      select u.id, u.organization_id, u.project_id, null::uuid, null::uuid from app_public.units u
+        where u.id = any (ids) and u.deleted_at is null;
+    when 'APPOINTMENT' then return query
+      select a.id, a.organization_id, a.project_id, a.lead_id, a.buyer_id from app_public.appointments a
+        where a.id = any (ids) and a.deleted_at is null;
+    else return query
+      select t.id, t.organization_id, t.project_id, t.lead_id, t.buyer_id from app_public.tasks t where t.id = any (ids)
+        and t.deleted_at is null;
+  end case;
+end $$;
+comment on function app_private.workflow_subjects(text, uuid[]) is
+  'Those of the records that are still there: where they belong, and the lead or purchase they are of. A cancelled '
+  'purchase is no subject any more.';
+
+create function app_private.call_workflow_engine() returns void
+language sql volatile as $$ select pg_notify('plat_workflows', '') $$;
+comment on function app_private.call_workflow_engine() is 'Tells the workers, at commit, that executions are due.';
+
+create function app_private.start_workflow_executions(
+  workflow app_public.workflows, subject_ids uuid[], trigger_type text, trigger_event_id uuid default null,
+    started_by uuid default null, context jsonb default null,
+  depth int default 0, batch_id uuid default null, error text default null, event_ids uuid[] default null
+) returns setof uuid
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
+  pause int := (select s.wait_seconds from app_public.workflow_steps s
+    where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
+      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+begin
+  -- PERF: thousands of events are numbered as they are written.
+  if cardinality(subject_ids) > 1000 then
+    perform set_config('plat.numbers_at_once', 'on', true);
+  end if;
+  return query
+    insert into app_public.workflow_executions as e (organization_id, project_id, workflow_id, steps_revision, reentry,
+      subject_type, subject_id, lead_id, buyer_id,
+      batch_id, depth, status, trigger_type, trigger_event_id, started_by_id, current_step, scheduled_at, error,
+        completed_at, context)
+    select workflow.organization_id, s.project_id, workflow.id, workflow.steps_revision, workflow.reentry,
+      workflow.subject_type, s.id, s.lead_id, s.buyer_id,
+      batch_id, depth, case when error is null then 'PENDING' else 'FAILED' end, trigger_type,
+        coalesce(g.event_id, trigger_event_id), started_by, case when error is null then 1 end,
+      case when error is null then now() + make_interval(secs => coalesce(pause, 0)) end, error, case
+        when error is not null then now() end, context
+    from app_private.workflow_subjects(workflow.subject_type, subject_ids) s
+    join (select distinct u.subject_id, u.event_id from unnest(subject_ids, event_ids) u (subject_id, event_id)) g
+      on g.subject_id = s.id
+    where s.organization_id = workflow.organization_id
+      and (workflow.project_id is null or s.project_id = workflow.project_id)
+      and not exists (select from app_public.projects p where p.id = s.project_id and p.archived_at is not null)
+      and (error is not null or workflow.reentry = 'ALWAYS' or not exists (
+        select from app_public.workflow_executions x where x.workflow_id = workflow.id and x.subject_id = s.id
+          and (workflow.reentry = 'NEVER' or x.status in ('PENDING', 'RUNNING', 'PAUSED'))))
+    order by s.id
+    on conflict do nothing
+    returning e.id;
+  perform set_config('plat.numbers_at_once', numbers_before, true);
+  if error is null then
+    perform app_private.call_workflow_engine();
+  end if;
+end $$;
+comment on function app_private.start_workflow_executions(app_public.workflows, uuid[], text, uuid, uuid, jsonb, int,
+  uuid, text, uuid[]) is
+  'Starts a workflow for those of the subjects that are there, belong to it and may go through it (again), and gives '
+  'the executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
+
+create function app_public.workflow_executions_allowed_transitions(e app_public.workflow_executions) returns
+  app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('workflow_execution', to_jsonb(e)) $$;
+comment on function app_public.workflow_executions_allowed_transitions is
+  E'@notNull\n\nThe steps that the execution can take from its status.';

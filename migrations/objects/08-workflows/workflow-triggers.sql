@@ -1,0 +1,383 @@
+-- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the
+-- workers; one of them reads on in the stream of the organization from where it was left, evaluates conditions
+-- (src/workflows), and starts executions in the transaction that moves the cursor, so that no event is lost or counts
+-- twice when a process dies. The clock: a line that is due selects its subjects once, and they are started in batches;
+-- however long nobody looked, it is due once.
+--
+-- Nothing runs away. Events know how many executions led to them; beyond the fifth, a workflow is not started but
+-- leaves a failed execution that says so, as it does for the eleventh start for a subject within an hour. An
+-- organization has 10,000 starts a minute by triggers; the rest waits for the next minute, and Workflow.triggerError
+-- says so. What people and programs start is not limited.
+
+comment on table app_private.workflow_streams is
+  'How far the workflows of an organization have come in its stream, and how many executions their triggers started in '
+  'that minute.';
+
+comment on table app_private.workflow_triggers is
+  'What only serves the triggers of enabled workflows: since when they count, when they are due, and why they did not '
+  'start something.';
+
+comment on table app_private.workflow_runs is
+  'Lines of the clock that were due and whose subjects are not all started.';
+comment on table app_private.workflow_run_subjects is 'The subjects that are still to be started.';
+
+create function app_private.tg_event_batches__call_triggers() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- PERF: commits that notify take turns, so only those do that somebody waits for.
+  if exists (select from app_public.workflows w where w.organization_id = new.stream_id and w.status = 'ENABLED'
+    and w.deleted_at is null and w.trigger_type = 'EVENT') then
+    perform pg_notify('plat_triggers', 'EVENT');
+  end if;
+  return null;
+end $$;
+
+-- Within bounds.
+create function app_private.start_within_bounds(workflow app_public.workflows, subject_ids uuid[], event_ids uuid[],
+  depth int) returns int
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  deepest constant int := 5;
+  most_an_hour constant int := 10;
+  too_often uuid[];
+  of_those uuid[];
+  amount int;
+begin
+  -- What comes of the start is one step further from whatever led to it.
+  perform set_config('plat.workflow_depth', (depth + 1)::text, true),
+    set_config('plat.caused_by', case when cardinality(event_ids) = 1 then event_ids[1]::text else '' end, true);
+  if depth > deepest then
+    -- Once: what comes of the refusal says nothing any more.
+    if depth = deepest + 1 then
+      perform app_private.start_workflow_executions(workflow, subject_ids, 'EVENT', depth => depth,
+        event_ids => event_ids,
+        error => format('Not started: %s executions led to this one, each through what the one before did. Narrow the '
+          'conditions of the workflow.', depth));
+      perform app_private.note_trigger_error(workflow.id,
+        'It leads to itself, or to another that leads to it; the sixth execution in a row was not started.');
+    end if;
+    return 0;
+  end if;
+  if event_ids is not null then
+    select array_agg(w.subject_id), array_agg(w.event_id) into too_often, of_those
+      from (select g.*, row_number() over (partition by g.subject_id order by g.event_id) as n
+        from unnest(subject_ids, event_ids) g (subject_id, event_id)) w
+      where w.n + (select count(*) from (select from app_public.workflow_executions e where e.subject_id = w.subject_id
+        and e.workflow_id = workflow.id
+        and e.inserted_at > now() - interval '1 hour' limit most_an_hour) x) > most_an_hour;
+    if too_often is not null then
+      select array_agg(g.subject_id), array_agg(g.event_id) into subject_ids, event_ids
+        from unnest(subject_ids, event_ids) g (subject_id, event_id) where g.event_id <> all (of_those);
+      -- Once an hour for each.
+      select array_agg(g.subject_id), array_agg(g.event_id) into too_often, of_those
+        from (select distinct on (t.subject_id) t.* from unnest(too_often, of_those) t (subject_id, event_id)
+          order by t.subject_id, t.event_id) g
+        where not exists (select from app_public.workflow_executions e where e.subject_id = g.subject_id
+          and e.workflow_id = workflow.id
+          and e.status = 'FAILED' and e.started_at is null and e.inserted_at > now() - interval '1 hour');
+    end if;
+  end if;
+  select count(*) into amount from app_private.start_workflow_executions(workflow, subject_ids, case
+    when event_ids is null then 'SCHEDULE' else 'EVENT' end,
+    depth => depth, event_ids => event_ids) where subject_ids is not null;
+  if too_often is not null then
+    perform app_private.start_workflow_executions(workflow, too_often, 'EVENT', depth => depth, event_ids => of_those,
+      error => format('Not started: the workflow was started for this subject %s times within an hour. Narrow its '
+        'conditions.', most_an_hour));
+    perform app_private.note_trigger_error(workflow.id,
+      format('It was to be started more than %s times within an hour for the same subject.', most_an_hour));
+  end if;
+  return amount;
+end $$;
+comment on function app_private.start_within_bounds(app_public.workflows, uuid[], uuid[], int) is
+  'Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too '
+  'often for a subject: that leaves a failed execution which says so. Returns how many were started.';
+
+create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
+language sql volatile as $$
+  update app_private.workflow_triggers t set error = to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC": ')
+    || $2 where t.workflow_id = $1
+$$;
+comment on function app_private.note_trigger_error(uuid, text) is
+  'Says why a trigger did not start something; shown as Workflow.triggerError.';
+
+create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
+language plpgsql volatile as $$
+begin
+  -- What may go well in a moment is tried again: broken connections, deadlocks, want of space, an end of the server.
+  if left(state, 2) in ('08', '40', '53', '55', '57', '58', 'XX') then
+    raise exception using errcode = state, message = message;
+  end if;
+  raise warning 'workflow % could not be started: % (%)', workflow_id, message, state;
+  perform app_private.note_trigger_error(workflow_id, case when state = 'PLAT0' then message
+    else 'The service could not start it.' end);
+end $$;
+comment on function app_private.set_aside(uuid, text, text) is
+  'What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one waiting.';
+
+create function app_private.starts_left(stream app_private.workflow_streams) returns int
+language sql stable as $$
+  select 10000 - case when stream.minute >= date_trunc('minute', now()) then stream.started else 0 end
+$$;
+comment on function app_private.starts_left(app_private.workflow_streams) is
+  'How many executions the triggers of an organization may still start in this minute.';
+
+create function app_private.count_starts(organization_id uuid, amount int) returns void
+language plpgsql volatile as $$
+declare
+  stream app_private.workflow_streams;
+begin
+  update app_private.workflow_streams s set minute = greatest(s.minute, date_trunc('minute', now())),
+      started = case when s.minute >= date_trunc('minute', now()) then s.started else 0 end + amount
+    where s.organization_id = count_starts.organization_id returning s.* into stream;
+  if app_private.starts_left(stream) <= 0 then
+    perform app_private.note_trigger_error(t.workflow_id,
+      'The organization has had the 10,000 starts of a minute: what comes next waits for the next minute.')
+      from app_private.workflow_triggers t where t.organization_id = count_starts.organization_id;
+  end if;
+end $$;
+comment on function app_private.count_starts(uuid, int) is
+  'Counts starts against the minute, and says so when they are used up.';
+
+-- Events.
+create function app_private.event_subject(e app_public.events, subject_type text) returns uuid
+language sql stable as $$
+  select case when e.subject_type = lower($2) then e.subject_id else (e.data ->> (lower($2) || 'Id'))::uuid end
+$$;
+comment on function app_private.event_subject(app_public.events, text) is
+  'The subject that an event is of: its own record, or the one that its record names.';
+
+create function app_private.condition_data(workflow app_public.workflows, ids uuid[]) returns table (subject_id uuid,
+  data jsonb)
+language sql stable rows 200 as $$
+  -- PERF: only the records that the conditions speak of.
+  select d.subject_id, d.data || jsonb_build_object('context', '{}'::jsonb, 'now',
+    to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+  from app_private.subject_data(workflow.subject_type, ids,
+    array(select r.root from app_hidden.workflow_roots r where workflow.conditions::text ~ ('\m' || r.root || '\M'))) d
+$$;
+comment on function app_private.condition_data(app_public.workflows, uuid[]) is
+  'What the conditions of a trigger know of subjects, but for the event.';
+
+create function app_private.selected_subjects(workflow app_public.workflows, ids uuid[] default null) returns setof uuid
+language plpgsql stable rows 200 as $$
+begin
+  return query execute format('select s.id from app_public.%I s where s.organization_id = $1 and s.deleted_at is null '
+    'and ($2 is null or s.project_id = $2)%s%s',
+      app_private.subject_table(workflow.subject_type), case when ids is not null then ' and s.id = any ($3)' end,
+      app_private.subject_filter(coalesce(workflow.trigger -> 'filter', '{}'), 'trigger.filter',
+        jsonb_build_object('subjectType', workflow.subject_type)))
+    using workflow.organization_id, workflow.project_id, ids;
+end $$;
+comment on function app_private.selected_subjects(app_public.workflows, uuid[]) is
+  'The subjects that the filter of a trigger selects, of all or of those given.';
+
+create function app_private.claim_events(batch int) returns table (organization_id uuid, upto bigint, candidates jsonb)
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  stream app_private.workflow_streams;
+  workflow app_public.workflows;
+  last_written bigint;
+  result jsonb := '[]';
+  wanted jsonb;
+begin
+  select s.* into stream from app_private.workflow_streams s
+    join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
+    where app_private.starts_left(s) > 0
+    -- A busy organization lets the others go first.
+    order by app_private.starts_left(s) desc limit 1 for no key update of s skip locked;
+  if not found then
+    return;
+  end if;
+  select least(c.last_sequence, stream.last_sequence + batch) into last_written from app_private.event_counters c
+    where c.stream_id = stream.organization_id;
+  for workflow in
+    select w.* from app_public.workflows w
+    where w.organization_id = stream.organization_id and w.status = 'ENABLED' and w.deleted_at is null
+      and w.trigger_type = 'EVENT'
+  loop
+    begin
+      with of_event as (
+        select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
+        from app_public.events e
+        where e.organization_id = stream.organization_id and e.sequence > stream.last_sequence
+          and e.sequence <= last_written
+          and e.sequence > (select t.from_sequence from app_private.workflow_triggers t
+            where t.workflow_id = workflow.id)
+          and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
+      )
+      select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id,
+        'subjectId', w.subject_id)) into wanted
+        from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
+          array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+      if wanted is not null and workflow.conditions is not null then
+        -- PERF: the event only where the conditions speak of it.
+        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+            || case when workflow.conditions::text ~ '\mevent\M'
+              then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
+          from jsonb_array_elements(wanted) c
+          join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid
+            from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
+          join app_public.events e on e.id = (c ->> 'eventId')::uuid;
+      end if;
+    exception when others then
+      wanted := null;
+      perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+    end;
+    result := result || coalesce(wanted, '[]');
+  end loop;
+  return query select stream.organization_id, last_written, result;
+end $$;
+comment on function app_private.claim_events(int) is
+  'Locks the stream of an organization that has events to read, and gives what they could start: at most a batch of '
+  'events. Nothing where there is nothing.';
+
+create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
+language plpgsql volatile as $$
+declare
+  home constant uuid := organization_id;
+  reached bigint;
+  started int := 0;
+  wanted record;
+begin
+  -- What does not fit into the minute is read again in the next one: an event as a whole.
+  select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
+      offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
+    from app_private.workflow_streams w where w.organization_id = home;
+  -- Whoever disables one of them waits until they are started, or is seen here.
+  perform from app_public.workflows w
+    where w.id in (select (s ->> 'workflowId')::uuid from jsonb_array_elements(starts) s) order by w.id for share;
+  for wanted in
+    select w as workflow, coalesce(e.workflow_depth, 0) as depth, array_agg((s ->> 'subjectId')::uuid
+      order by e.sequence) as subject_ids, array_agg(e.id order by e.sequence) as event_ids
+    from jsonb_array_elements(starts) s
+    join app_public.events e on e.id = (s ->> 'eventId')::uuid and e.sequence <= reached
+    join app_public.workflows w on w.id = (s ->> 'workflowId')::uuid and w.status = 'ENABLED' and w.deleted_at is null
+    group by w.id, 2 order by w.id, 2
+  loop
+    begin
+      started := started + app_private.start_within_bounds(wanted.workflow, wanted.subject_ids, wanted.event_ids,
+        wanted.depth);
+    exception when others then
+      perform app_private.set_aside((wanted.workflow).id, sqlstate, sqlerrm);
+    end;
+  end loop;
+  update app_public.events e set dispatched_at = now()
+    where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s
+      where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
+  perform app_private.count_starts(home, started);
+  update app_private.workflow_streams s set last_sequence = reached where s.organization_id = home;
+end $$;
+comment on function app_private.start_by_events(uuid, bigint, jsonb) is
+  'Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], and moves the cursor of the '
+  'organization.';
+
+-- The clock.
+create function app_private.due_schedules() returns table (workflow_id uuid, schedule text, time_zone text)
+language sql volatile rows 10 as $$
+  select w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone, o.time_zone)
+  from app_private.workflow_triggers t
+  join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
+  join app_public.organizations o on o.id = w.organization_id
+  left join app_public.projects p on p.id = w.project_id
+  where t.next_run_at is null or t.next_run_at <= now()
+  order by t.next_run_at nulls first limit 100
+  for no key update of t skip locked
+$$;
+comment on function app_private.due_schedules() is
+  'The workflows whose line is due, or of which nobody has found out when it is; locked.';
+
+create function app_private.run_schedule(workflow_id uuid, next_run_at timestamptz) returns void
+language plpgsql volatile as $$
+declare
+  workflow app_public.workflows;
+  is_due boolean;
+  run uuid;
+begin
+  select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
+  select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
+  if run_schedule.next_run_at is null then
+    perform app_private.note_trigger_error(workflow.id,
+      'The line of the clock, or its time zone, cannot be read any more.');
+  end if;
+  update app_private.workflow_triggers t set next_run_at = coalesce(run_schedule.next_run_at, now() + interval '1 day')
+    where t.workflow_id = workflow.id;
+  if not is_due then
+    return;
+  elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
+    perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
+    return;
+  end if;
+  begin
+    insert into app_private.workflow_runs (workflow_id) values (workflow.id) returning id into run;
+    insert into app_private.workflow_run_subjects (run_id, subject_id) select run, s
+      from app_private.selected_subjects(workflow) s;
+  exception when others then
+    perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+  end;
+end $$;
+comment on function app_private.run_schedule(uuid, timestamptz) is
+  'Selects the subjects of a line that is due, and says when it is due next.';
+
+create function app_private.claim_run(batch int) returns table (workflow_id uuid, candidates jsonb, subjects uuid[])
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  run app_private.workflow_runs;
+  workflow app_public.workflows;
+  ids uuid[];
+  most int;
+  found_data jsonb;
+begin
+  select r.* into run from app_private.workflow_runs r
+    join app_public.workflows w on w.id = r.workflow_id
+    join app_private.workflow_streams s on s.organization_id = w.organization_id
+    where app_private.starts_left(s) > 0 order by r.id limit 1 for update of r skip locked;
+  if not found then
+    return;
+  end if;
+  select w.* into workflow from app_public.workflows w where w.id = run.workflow_id;
+  -- Against other runs of the organization, which count against the same minute.
+  select app_private.starts_left(s) into most from app_private.workflow_streams s
+    where s.organization_id = workflow.organization_id for no key update;
+  ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
+    order by s.subject_id limit least(batch, most));
+  if workflow.conditions is not null then
+    begin
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
+        d.data)), '[]') into found_data
+        from app_private.condition_data(workflow, ids) d;
+    exception when others then
+      perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+      found_data := '[]';
+    end;
+  end if;
+  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
+  delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
+  if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
+    delete from app_private.workflow_runs r where r.id = run.id;
+  end if;
+end $$;
+comment on function app_private.claim_run(int) is
+  'Takes the next subjects of a line that was due: all of them are started where the workflow has no conditions, else '
+  'those of the candidates for which they hold.';
+
+create function app_private.start_by_schedule(workflow_id uuid, subject_ids uuid[]) returns void
+language plpgsql volatile as $$
+declare
+  workflow app_public.workflows;
+begin
+  select w.* into workflow from app_public.workflows w where w.id = start_by_schedule.workflow_id
+    and w.status = 'ENABLED' and w.deleted_at is null for share;
+  if workflow.id is not null then
+    begin
+      perform app_private.count_starts(workflow.organization_id,
+        app_private.start_within_bounds(workflow, subject_ids, null, 0));
+    exception when others then
+      perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
+    end;
+  end if;
+end $$;
+comment on function app_private.start_by_schedule(uuid, uuid[]) is 'Starts what the clock and the conditions want.';

@@ -1,0 +1,231 @@
+-- What an organization has done by itself: a trigger starts an execution for a record (the subject), which goes through
+-- the steps. DRAFT → ENABLED ⇄ DISABLED → ARCHIVED; only enabled ones are started, by whatever; running executions go
+-- on in any state. Steps are never changed: new steps are a new revision, and an execution keeps the one that it began
+-- with.
+
+create policy readers on app_public.workflows for select to plat_user
+  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
+create policy managers_delete on app_public.workflows for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
+select app_private.make_record('workflows', 'workflow', 'workflow.manage');
+select app_private.make_state_machine('workflows', 'workflow',
+  steps => array[['DRAFT', 'ENABLED'], ['ENABLED', 'DISABLED'], ['DISABLED', 'ENABLED'], ['DISABLED', 'ARCHIVED']],
+  initial => array['DRAFT']);
+
+grant select on app_public.workflows to plat_user, plat_anonymous, plat_worker;
+
+-- The grants are the input types; there is no policy to write by, since operations check the definition first.
+grant insert (organization_id, project_id, name, description, subject_type, trigger, conditions, reentry),
+  update (name, description, trigger, conditions, reentry), delete on app_public.workflows to plat_user;
+
+comment on table app_public.workflows is
+  'What is done by itself when something happens, at a time, or on request: steps that each subject goes through.';
+comment on column app_public.workflows.project_id is
+  E'@filter projectIds\n\nThe project whose records it is about; null for all of the organization.';
+comment on column app_public.workflows.name is 'What people call it.';
+comment on column app_public.workflows.description is 'What it is for.';
+comment on column app_public.workflows.status is E'@filter\n\nWhether it is started.';
+comment on column app_public.workflows.subject_type is E'@filter\n\nThe kind of record that an execution is about.';
+comment on column app_public.workflows.trigger is 'What starts it: {type, event, schedule, timeZone, filter}.';
+comment on column app_public.workflows.trigger_type is E'@filter\n\nThe kind of trigger.';
+comment on column app_public.workflows.conditions is
+  'What must hold of a subject for its trigger to start it: JSON Logic.';
+comment on column app_public.workflows.reentry is 'Whether a subject may go through it again.';
+comment on column app_public.workflows.steps_revision is
+  'Grows when the steps are replaced; executions keep the revision that they started with.';
+comment on column app_public.workflows.created_by_id is 'Who created it.';
+comment on column app_public.workflows.enabled_at is 'When it was enabled last.';
+comment on column app_public.workflows.disabled_at is 'When it was disabled last.';
+comment on constraint workflows_organization_id_fkey on app_public.workflows is
+  E'@parent\n@fieldName organization\n@foreignFieldName workflows\n@backwardPermission '
+  'org.member\n@backwardDescription What is done by itself; null for outsiders.\n\nThe organization.';
+comment on constraint workflows_project_id_fkey on app_public.workflows is
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project whose records it is about; null for all of the '
+  'organization.';
+comment on constraint workflows_created_by_id_fkey on app_public.workflows is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+
+create policy readers on app_public.workflow_steps for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
+grant select on app_public.workflow_steps to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_public.workflow_steps is E'@behavior -operation\n\nA step of a workflow.';
+comment on column app_public.workflow_steps.workflow_id is E'@behavior -*\n\nThe workflow.';
+comment on column app_public.workflow_steps.organization_id is E'@behavior -*\n\nThe organization.';
+comment on column app_public.workflow_steps.revision is
+  E'@behavior -*\n\nThe revision of the steps that it belongs to.';
+comment on column app_public.workflow_steps.sequence is 'Its place among the steps, from 1.';
+comment on column app_public.workflow_steps.type is 'What it does.';
+comment on column app_public.workflow_steps.name is 'What people call it.';
+comment on column app_public.workflow_steps.config is 'How it does it; the members depend on the type.';
+comment on column app_public.workflow_steps.wait_seconds is
+  'How long it waits, in seconds: a WAIT in all, another step before it begins.';
+comment on column app_public.workflow_steps.checks is
+  E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
+comment on column app_public.workflow_steps.on_error is 'What follows when it fails.';
+comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give at most 31,536,000 seconds (a year).';
+comment on constraint workflow_steps_workflow_id_fkey on app_public.workflow_steps is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe workflow.';
+
+create trigger _060_refuse_archived before insert or update or delete on app_public.workflows for each row
+  execute function app_private.tg__refuse_archived();
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('workflow', 'status', 'ENABLED', 'enabled'), ('workflow', 'status', 'DISABLED', 'disabled'),
+  ('workflow', 'status', 'ARCHIVED', 'archived');
+
+create function app_private.tg_workflow_steps__immutable() returns trigger
+language plpgsql volatile as $$
+begin
+  raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
+end $$;
+create trigger _100_immutable before update on app_public.workflow_steps for each row
+  execute function app_private.tg_workflow_steps__immutable();
+
+create function app_private.tg_workflows__times() returns trigger
+language plpgsql volatile as $$
+begin
+  if new.status = 'ENABLED' then
+    new.enabled_at := now();
+  elsif new.status = 'DISABLED' then
+    new.disabled_at := now();
+  end if;
+  return new;
+end $$;
+create trigger _400_times before update on app_public.workflows for each row
+  when (old.status is distinct from new.status) execute function app_private.tg_workflows__times();
+
+-- Fields.
+create function app_public.workflows_enabled(w app_public.workflows) returns boolean
+language sql stable as $$ select w.status = 'ENABLED' $$;
+
+create function app_public.workflows_steps(w app_public.workflows) returns setof app_public.workflow_steps
+language sql stable rows 10 as $$
+  select s.* from app_public.workflow_steps s where s.workflow_id = w.id and s.revision = w.steps_revision
+    order by s.sequence
+$$;
+
+create function app_public.workflows_allowed_transitions(w app_public.workflows) returns app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('workflow', to_jsonb(w)) $$;
+grant execute on function app_public.workflows_enabled, app_public.workflows_steps,
+  app_public.workflows_allowed_transitions to plat_user, plat_anonymous;
+comment on function app_public.workflows_enabled is E'@notNull\n\nWhether it is started.';
+comment on function app_public.workflows_steps is E'@ordered\n\nThe steps of the present revision, in their order.';
+comment on function app_public.workflows_allowed_transitions is
+  E'@notNull\n\nThe steps that the workflow can take from its status.';
+
+-- Fields.
+create function app_public.workflows_executions(w app_public.workflows,
+  status app_public.workflow_execution_status[] default null)
+returns setof app_public.workflow_executions
+language sql stable rows 100 as $$
+  select e.* from app_public.workflow_executions e
+  where e.workflow_id = w.id and ($2 is null or e.status::text = any ($2::text[])) order by e.id desc
+$$;
+
+create function app_public.workflows_counts(w app_public.workflows) returns jsonb
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_object_agg(v.value, (
+      select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
+  from app_public.workflow_execution_status_values v
+  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+$$;
+
+grant execute on function app_public.workflows_executions, app_public.workflows_counts,
+  app_public.workflow_executions_allowed_transitions to plat_user, plat_anonymous;
+comment on function app_public.workflows_executions is
+  E'@arg status Only those that are this far.\n\nIts executions, latest first.';
+comment on function app_public.workflows_counts is E'@notNull\n\nHow many executions there are in each status.';
+
+create function app_private.tg_workflows__follow() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  present bigint;
+begin
+  if new.status <> 'ENABLED' or new.deleted_at is not null then
+    delete from app_private.workflow_triggers t where t.workflow_id = new.id;
+    delete from app_private.workflow_runs r where r.workflow_id = new.id;
+  elsif new.trigger_type in ('EVENT', 'SCHEDULE') then
+    -- From now on: what happened before does not count, be it in the same transaction.
+    present := coalesce((select c.last_sequence from app_private.event_counters c
+      where c.stream_id = new.organization_id), 0)
+      + (select count(*) from app_public.events e where e.transaction_id = pg_current_xact_id()::text::bigint
+        and e.sequence is null and e.stream_id = new.organization_id);
+    insert into app_private.workflow_triggers as t (workflow_id, organization_id, from_sequence)
+      values (new.id, new.organization_id, present)
+      on conflict (workflow_id) do update set from_sequence = excluded.from_sequence, next_run_at = null, error = null;
+    insert into app_private.workflow_streams (organization_id, last_sequence)
+      values (new.organization_id, present) on conflict do nothing;
+    perform pg_notify('plat_triggers', new.trigger_type);
+  else
+    delete from app_private.workflow_triggers t where t.workflow_id = new.id;
+  end if;
+  return null;
+end $$;
+create trigger _700_follow after update on app_public.workflows for each row
+  when (old.status is distinct from new.status or old.trigger is distinct from new.trigger or old.deleted_at is distinct
+    from new.deleted_at)
+  execute function app_private.tg_workflows__follow();
+
+create function app_private.tg_workflows__keep_history() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_public.workflow_executions e where e.workflow_id = old.id) then
+    perform app_hidden.fail('CONFLICT',
+      'This workflow cannot be deleted because it has executions; disable and archive it instead.', '{"field": "id"}');
+  end if;
+  return old;
+end $$;
+create trigger _800_keep_history before delete on app_public.workflows for each row
+  execute function app_private.tg_workflows__keep_history();
+
+-- Fields.
+create function app_public.workflows_last_run_at(w app_public.workflows) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select e.inserted_at from app_public.workflow_executions e
+  where e.workflow_id = w.id and e.organization_id = any (array(select
+    app_hidden.viewer_organizations('workflow.read'))) order by e.id desc limit 1
+$$;
+
+create function app_public.workflows_next_run_at(w app_public.workflows) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select t.next_run_at from app_private.workflow_triggers t
+  where t.workflow_id = w.id and t.organization_id = any (array(select
+    app_hidden.viewer_organizations('workflow.read')))
+$$;
+
+create function app_public.workflows_trigger_error(w app_public.workflows) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select t.error from app_private.workflow_triggers t
+  where t.workflow_id = w.id and t.organization_id = any (array(select
+    app_hidden.viewer_organizations('workflow.read')))
+$$;
+grant execute on function app_public.workflows_last_run_at, app_public.workflows_next_run_at,
+  app_public.workflows_trigger_error to plat_user, plat_anonymous;
+comment on function app_public.workflows_last_run_at is 'When it was started last, for whatever subject.';
+comment on function app_public.workflows_next_run_at is
+  'When the clock starts it next; null where its trigger is no SCHEDULE, or it is not enabled.';
+comment on function app_public.workflows_trigger_error is
+  'Why its trigger did not start something since it was enabled, with the time: a loop, a limit, a line that was left '
+  'out. Null where all went well.';
+
+create function app_private.tg_workflow_steps__segments() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  body text := new.config ->> 'body';
+  -- What a template certainly says; how long a condition or a loop makes it is known when it is sent.
+  amount int := case when body !~ '\{%'
+    then app_hidden.message_segments(regexp_replace(body, '\{\{.*?\}\}', '', 'g')) end;
+  most int := (select r.most_segments from app_private.message_rules r);
+begin
+  if amount > most then
+    perform app_private.refuse_definition(format('steps[%s].config.body', new.sequence - 1),
+      format('the text takes %s segments and may take %s: %s.', amount, most,
+      'about 153 characters each, 67 where one of them is beyond the GSM alphabet, such as an emoji'));
+  end if;
+  return new;
+end $$;
+comment on function app_private.tg_workflow_steps__segments() is 'Refuses a text message that cannot but be too long.';
+create trigger _200_segments before insert on app_public.workflow_steps for each row
+  when (new.type = 'SEND_SMS' and jsonb_typeof(new.config -> 'body') = 'string')
+    execute function app_private.tg_workflow_steps__segments();

@@ -1,0 +1,219 @@
+-- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a
+-- receipt: the processor's id, brand, last four digits and expiry. A number never comes here: operations take a
+-- single-use token, and the API refuses whatever looks like a number before SQL sees it.
+--
+-- What goes to the processor goes in three steps (src/payments): a begin_… function checks everything as the viewer and
+-- commits what is wanted; then the processor is asked, while no transaction is open; a note_… function writes down what
+-- it answered. The operation itself only gives the record.
+
+comment on domain app_public.card_token is
+  E'@transform cardToken\n\nA single-use token that the processor''s client library made of a card; never a card '
+  'number.';
+
+comment on table app_private.processor_customers is 'How the payment processor calls the users who have cards.';
+
+create function app_hidden.viewer_payer() returns uuid
+language sql stable as $$
+  select case when app_hidden.setting('organization_id') is null and app_hidden.scopes_allow('purchase.own')
+    then app_public.current_user_id() end
+$$;
+comment on function app_hidden.viewer_payer() is
+  'The viewer as somebody who pays; null for a token of one organization, or with scopes without purchase.own.';
+
+create function app_hidden.require_payer() returns uuid
+language plpgsql stable as $$
+begin
+  perform app_hidden.require_viewer();
+  if app_hidden.viewer_payer() is null then
+    perform app_hidden.fail('FORBIDDEN', 'The access token does not reach cards and payments; sign in to pay.',
+      '{"permission": "purchase.own"}');
+  end if;
+  return app_public.current_user_id();
+end $$;
+comment on function app_hidden.require_payer() is 'The viewer; refuses a token that does not reach what they pay with.';
+
+create policy own on app_public.processor_cards for select to plat_user
+  using (user_id = (select app_hidden.viewer_payer()));
+select app_private.make_record('processor_cards', 'processor_card');
+
+grant select on app_public.processor_cards to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_public.processor_cards is 'A card of a user, as the payment processor keeps it.';
+comment on column app_public.processor_cards.processor_id is 'Its id at the processor.';
+comment on column app_public.processor_cards.brand is 'Whose card it is.';
+comment on column app_public.processor_cards.last4 is 'The last four digits of its number.';
+comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
+comment on column app_public.processor_cards.exp_year is 'The year of that month.';
+comment on column app_public.processor_cards.funding is 'Where its money comes from.';
+comment on column app_public.processor_cards.holder_name is 'Name on the card.';
+comment on column app_public.processor_cards.country is 'Where it was issued.';
+comment on column app_public.processor_cards.fingerprint is 'The same for the same card, whoever adds it.';
+comment on column app_public.processor_cards.is_default is 'Whether it is charged where no other card is named.';
+comment on column app_public.processor_cards.removed_at is 'When it was removed.';
+comment on constraint processor_cards_user_id_fkey on app_public.processor_cards is
+  E'@fieldName user\n@backwardBehavior -*\n\nWhose card it is.';
+comment on constraint processor_cards_once on app_public.processor_cards is 'This card is there already.';
+
+-- What begins under an idempotency key, and is asked for again, goes on instead of beginning anew.
+create function app_private.claim_attempt(repeat jsonb, out key text, out answered boolean)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  claim record;
+begin
+  answered := false;
+  if repeat is not null then
+    claim := app_hidden.claim_answer(repeat);
+    key := claim.id || ' ' || (repeat ->> 'place');
+    answered := claim.answer is not null;
+  end if;
+end $$;
+comment on function app_private.claim_attempt(jsonb) is
+  'Under which key an operation is attempted, null without one, and whether it was answered already. Refuses the key '
+  'with another body; two at once take turns.';
+
+create function app_hidden.begin_card(repeat jsonb) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  payer uuid := app_hidden.require_payer();
+  attempt record := app_private.claim_attempt(repeat);
+begin
+  if not attempt.answered then
+    -- Who tries many cards is looking for one that works.
+    perform app_private.rate_limit('cards', payer::text, 30, interval '1 hour');
+    if (select count(*) from app_public.processor_cards c where c.user_id = payer and c.removed_at is null) >= 50 then
+      perform app_hidden.fail('LIMIT_EXCEEDED', 'You have 50 cards; remove some first.', '{"limit": 50}');
+    end if;
+  end if;
+  return jsonb_build_object('answered', attempt.answered, 'key', attempt.key, 'userId', payer,
+    'customerId', (select c.processor_id from app_private.processor_customers c where c.user_id = payer),
+    'email', (select i.email from app_hidden.user_identities i where i.user_id = payer),
+    'name', (select app_public.users_full_name(u) from app_public.users u where u.id = payer));
+end $$;
+comment on function app_hidden.begin_card(jsonb) is
+  'Whether the viewer may add a card now, and who they are at the processor.';
+
+create function app_private.note_customer(user_id uuid, processor_id text) returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  insert into app_private.processor_customers as c (user_id, processor_id)
+    values (user_id, processor_id) on conflict on constraint processor_customers_pkey do nothing;
+  return (select c.processor_id from app_private.processor_customers c where c.user_id = user_id);
+end $$;
+comment on function app_private.note_customer(uuid, text) is 'How the processor calls a user, once and for all.';
+
+create function app_private.note_card(user_id uuid, card jsonb, holder_name text, make_default boolean) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  result uuid;
+  is_first boolean;
+begin
+  -- One after the other, so that there is one default.
+  perform from app_private.processor_customers c where c.user_id = user_id for update;
+  select c.id into result from app_public.processor_cards c where c.processor_id = card ->> 'id'
+    and c.user_id = user_id;
+  if result is not null then
+    return result;
+  end if;
+  is_first := not exists (select from app_public.processor_cards c where c.user_id = user_id and c.removed_at is null);
+  if make_default then
+    update app_public.processor_cards c set is_default = false where c.user_id = user_id and c.is_default;
+  end if;
+  insert into app_public.processor_cards (user_id, processor_id, brand, last4, exp_month, exp_year, funding,
+    holder_name, country, fingerprint, is_default)
+    values (user_id, card ->> 'id', card ->> 'brand', card ->> 'last4', (card ->> 'expMonth')::int,
+      (card ->> 'expYear')::int, card ->> 'funding',
+      coalesce(left(nullif(btrim(holder_name), ''), 300), card ->> 'holderName'), card ->> 'country',
+        card ->> 'fingerprint', is_first or coalesce(make_default, false))
+    returning id into result;
+  return result;
+end $$;
+comment on function app_private.note_card(uuid, jsonb, text, boolean) is
+  'Writes down a card that the processor keeps now; the first of a user is the default.';
+grant execute on function app_private.note_customer, app_private.note_card to plat_authenticator;
+
+create function app_public.create_processor_card(token app_public.card_token, holder_name text default null,
+  make_default boolean default null)
+returns app_public.processor_cards
+language sql volatile as $$
+  select c from app_public.processor_cards c where c.id = token::uuid
+$$;
+comment on function app_public.create_processor_card(app_public.card_token,text,boolean) is
+  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n@arg token Single-use card token '
+  'made by the processor''s client library; never a card number.\n@arg holder_name Name on the card.\n@arg '
+  'make_default Whether it is charged where no other card is named; the first one is in any case.\n\nAdds a card to '
+  'the viewer''s own. A card that its bank refuses is refused with BAD_USER_INPUT.';
+
+create function app_private.own_card(id uuid) returns app_public.processor_cards
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  payer uuid := app_hidden.require_payer();
+  card app_public.processor_cards;
+begin
+  perform from app_private.processor_customers c where c.user_id = payer for update;
+  select c.* into card from app_public.processor_cards c where c.id = own_card.id and c.user_id = payer
+    and c.removed_at is null;
+  if card.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'You have no such card.', '{"field": "id"}');
+  end if;
+  return card;
+end $$;
+comment on function app_private.own_card(uuid) is 'A card of the viewer, whose cards are locked; refuses any other.';
+
+create function app_public.update_processor_card(id uuid, make_default boolean default null,
+  holder_name text default null) returns app_public.processor_cards
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  card app_public.processor_cards := app_private.own_card(update_processor_card.id);
+begin
+  if make_default = false and card.is_default then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Make another card the default instead.', '{"field": "makeDefault"}');
+  end if;
+  if make_default then
+    update app_public.processor_cards c set is_default = false where c.user_id = card.user_id and c.is_default
+      and c.id <> card.id;
+  end if;
+  update app_public.processor_cards c set is_default = c.is_default or coalesce(make_default, false),
+      holder_name = coalesce(app_hidden.checked(nullif(btrim(update_processor_card.holder_name), ''),
+        'app_public.short_text', 'holderName'), c.holder_name)
+    where c.id = card.id returning c.* into card;
+  return card;
+end $$;
+comment on function app_public.update_processor_card is $$
+@arg make_default True makes it the card that is charged where no other is named.
+@arg holder_name Name on the card.
+
+Changes a card of the viewer.$$;
+
+create function app_public.remove_processor_card(id uuid) returns app_public.processor_cards
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  card app_public.processor_cards := app_private.own_card(remove_processor_card.id);
+begin
+  update app_public.processor_cards c set removed_at = now(), is_default = false where c.id = card.id
+    returning c.* into card;
+  update app_public.processor_cards c set is_default = true
+    where c.id = (select n.id from app_public.processor_cards n where n.user_id = card.user_id and n.removed_at is null
+      order by n.is_default desc, n.id desc limit 1)
+      and not c.is_default;
+  perform app_private.add_job('processor_card__removed', jsonb_build_object('id', card.id));
+  return card;
+end $$;
+comment on function app_public.remove_processor_card is
+  'Removes a card of the viewer, here and at the processor; what was charged to it stays. The latest other card '
+  'becomes the default where this one was.';
+
+create function app_public.processor_cards_status(c app_public.processor_cards) returns app_public.card_status
+language sql stable as $$
+  select case when c.removed_at is not null then 'REMOVED'
+    when (now() at time zone 'UTC')::date >= make_date(c.exp_year, c.exp_month, 1) + interval '1 month' then 'EXPIRED'
+      else 'ACTIVE' end
+$$;
+
+grant execute on function app_public.create_processor_card, app_public.update_processor_card,
+  app_public.remove_processor_card, app_public.processor_cards_status, app_public.users_cards to plat_user,
+  plat_anonymous;
+comment on function app_public.processor_cards_status is E'@notNull\n\nWhether it can be charged.';

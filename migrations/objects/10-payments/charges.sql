@@ -1,0 +1,249 @@
+-- Charges and refunds. Money moves at the processor, and is written down before and after:
+--
+-- begin_payment commits the payment intent and its charge, PENDING → the processor is asked → note_payment writes down
+-- its answer
+--   begin_refund  commits the refund, PENDING, which the charge has that much less for → likewise → note_refund
+--
+-- What happens in between is found out by whoever looks next: the same request under its idempotency key, an event of
+-- the processor, or the job payments__reconcile. They all take the present state of the processor's object, so it does
+-- not matter in which order they come, or how often. An intent is created at the processor first and confirmed when its
+-- id is written down here: nothing that could have been charged is unknown, and what was not confirmed moves no money.
+--
+-- Charge: PENDING → REQUIRES_ACTION → SUCCEEDED, FAILED, CANCELLED; SUCCEEDED → PARTIALLY_REFUNDED → REFUNDED, and back
+-- where a refund fails later; → DISPUTED, and back where the bank decides for the seller. All of it by the service.
+--
+-- What the organization's own programs note about a charge, such as its number in the books: the one thing about a
+-- charge that is written by hand. Where it stands, and how much it is, stays what the processor says.
+
+comment on table app_private.payment_intent_secrets is
+  'What the client of a payer completes a payment with; good for that one payment.';
+
+create policy finance on app_public.processor_charges for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('finance.read')))
+    or project_id = any (array(select app_hidden.viewer_projects('finance.read')))
+    or user_id = (select app_hidden.viewer_payer())
+    or buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+    or reservation_id = any (array(select app_hidden.viewer_purchase_reservations())));
+select app_private.make_record('processor_charges', 'charge', 'finance.write');
+update app_hidden.record_types set event_permission = 'finance.read' where table_name = 'processor_charges';
+select app_private.make_state_machine('processor_charges', 'charge',
+  steps => array[
+    ['PENDING', 'REQUIRES_ACTION', 'service'], ['PENDING', 'SUCCEEDED', 'service'], ['PENDING', 'FAILED', 'service'],
+    ['PENDING', 'CANCELLED', 'service'],
+    ['REQUIRES_ACTION', 'SUCCEEDED', 'service'], ['REQUIRES_ACTION', 'FAILED', 'service'],
+    ['REQUIRES_ACTION', 'CANCELLED', 'service'],
+    ['SUCCEEDED', 'PARTIALLY_REFUNDED', 'service'], ['SUCCEEDED', 'REFUNDED', 'service'],
+    ['SUCCEEDED', 'DISPUTED', 'service'],
+    ['PARTIALLY_REFUNDED', 'REFUNDED', 'service'], ['PARTIALLY_REFUNDED', 'SUCCEEDED', 'service'],
+    ['PARTIALLY_REFUNDED', 'DISPUTED', 'service'],
+    ['REFUNDED', 'PARTIALLY_REFUNDED', 'service'], ['REFUNDED', 'SUCCEEDED', 'service'],
+    ['REFUNDED', 'DISPUTED', 'service'],
+    ['DISPUTED', 'SUCCEEDED', 'service'], ['DISPUTED', 'PARTIALLY_REFUNDED', 'service'],
+    ['DISPUTED', 'REFUNDED', 'service']],
+  initial => array['PENDING', 'REQUIRES_ACTION', 'SUCCEEDED', 'FAILED']);
+create policy bookkeepers on app_public.processor_charges for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('finance.write')))
+    or project_id = any (array(select app_hidden.viewer_projects('finance.write'))));
+
+grant select on app_public.processor_charges to plat_user, plat_anonymous, plat_worker;
+grant update (metadata) on app_public.processor_charges to plat_user;
+
+comment on constraint processor_charges_refunds_within on app_public.processor_charges is
+  'Refunds are never above the charge.';
+comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
+  E'@fieldName card\n@backwardBehavior -*\n\nThe card; null for all but its user.';
+comment on table app_public.processor_charges is $$
+@portfolio finance.read
+@ownFinder viewer_charges
+@subject charge
+@filterLists status
+
+A charge to a card, at the payment processor.$$;
+comment on column app_public.processor_charges.intent_id is E'@behavior -*\n\nThe payment that it is of.';
+comment on column app_public.processor_charges.organization_id is
+  E'@filter organizationId\n\nThe organization that is paid.';
+comment on column app_public.processor_charges.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.processor_charges.reservation_id is
+  E'@filter reservationId\n\nThe reservation that it is for.';
+comment on column app_public.processor_charges.deposit_id is E'@filter depositId\n\nThe deposit that it is for.';
+comment on column app_public.processor_charges.lead_id is
+  E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
+comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it is for.';
+comment on column app_public.processor_charges.card_id is 'The card.';
+comment on column app_public.processor_charges.processor_id is
+  'Its id at the processor; that of its payment, or the key that was asked under, before there is one.';
+comment on column app_public.processor_charges.is_tentative is
+  E'@secret\n@behavior -*\n\nWhether the processor has not made the charge yet.';
+comment on column app_public.processor_charges.payment_intent_id is 'The id of its payment intent at the processor.';
+comment on column app_public.processor_charges.status is E'@filter\n\nWhat became of it.';
+comment on column app_public.processor_charges.status_changed_at is 'Since when it has its status.';
+comment on column app_public.processor_charges.amount is 'How much.';
+comment on column app_public.processor_charges.amount_refunded is 'How much of it was given back.';
+comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nHow much of it is on its way back.';
+comment on column app_public.processor_charges.fee is E'@masked\n\nWhat the processor keeps.';
+comment on column app_public.processor_charges.net is E'@masked\n\nWhat is left of it.';
+comment on column app_public.processor_charges.currency is 'In which currency.';
+comment on column app_public.processor_charges.method is 'How it was paid.';
+comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
+comment on column app_public.processor_charges.card_last4 is 'The last four digits of the card.';
+comment on column app_public.processor_charges.description is 'What the payer reads about it.';
+comment on column app_public.processor_charges.statement_descriptor is 'What stands on the statement of the card.';
+comment on column app_public.processor_charges.receipt_url is 'The receipt of the processor.';
+comment on column app_public.processor_charges.failure_code is
+  'Why it was refused, in the words of the processor, such as card_declined.';
+comment on column app_public.processor_charges.failure_message is 'Why it was refused, for people.';
+comment on column app_public.processor_charges.captured_at is 'When it was paid.';
+comment on column app_public.processor_charges.last_refunded_at is 'When something of it was given back last.';
+comment on column app_public.processor_charges.disputed_at is 'When it was contested.';
+comment on column app_public.processor_charges.dispute_status is
+  'How the bank decided: OPEN, WON or LOST; null where nobody contests it.';
+comment on column app_public.processor_charges.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint processor_charges_organization_id_fkey on app_public.processor_charges is
+  E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that receives the money.';
+comment on constraint processor_charges_user_id_fkey on app_public.processor_charges is
+  E'@fieldName user\n@backwardBehavior -*\n\nWho paid.';
+comment on constraint processor_charges_intent_id_fkey on app_public.processor_charges is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe payment.';
+comment on constraint processor_charges_project_id_fkey on app_public.processor_charges is
+  E'@parent\n@fieldName project\n@foreignFieldName charges\n@backwardPermission finance.read\n@backwardDescription '
+  'What was charged; null without the permission finance.read.\n\nThe project.';
+comment on constraint processor_charges_reservation_id_fkey on app_public.processor_charges is
+  E'@fieldName reservation\n@foreignFieldName charges\n@backwardDescription What was charged for it, which its refund '
+  'leaves alone; those without the permission finance.read see what they paid themselves.\n\nThe reservation.';
+comment on constraint processor_charges_deposit_id_fkey on app_public.processor_charges is
+  E'@fieldName deposit\n@backwardBehavior -*\n\nThe deposit.';
+comment on constraint processor_charges_lead_id_fkey on app_public.processor_charges is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe lead.';
+comment on constraint processor_charges_buyer_id_fkey on app_public.processor_charges is
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase.';
+
+create trigger _060_refuse_archived before insert on app_public.processor_charges for each row
+  execute function app_private.tg__refuse_archived();
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('charge', 'status', 'REQUIRES_ACTION', 'requires_action'), ('charge', 'status', 'FAILED', 'failed'),
+  ('charge', 'status', 'CANCELLED', 'cancelled'),
+  ('charge', 'status', 'DISPUTED', 'disputed'), ('charge', 'captured_at', null, 'succeeded'),
+  ('charge', 'last_refunded_at', null, 'refunded');
+
+create function app_private.tg_processor_charges__keep() returns trigger
+language plpgsql volatile as $$
+begin
+  raise exception 'charges are never deleted, nor is what they are about changed' using errcode = 'restrict_violation';
+end $$;
+create trigger _100_keep before delete on app_public.processor_charges for each row
+  execute function app_private.tg_processor_charges__keep();
+create trigger _100_same before update on app_public.processor_charges for each row
+  when (row(old.id, old.intent_id, old.organization_id, old.project_id, old.reservation_id, old.deposit_id, old.lead_id,
+    old.user_id, old.amount, old.currency)
+    is distinct from row(new.id, new.intent_id, new.organization_id, new.project_id, new.reservation_id, new.deposit_id,
+      new.lead_id, new.user_id, new.amount, new.currency))
+  execute function app_private.tg_processor_charges__keep();
+
+create function app_private.tg_processor_charges__begin() returns trigger
+language plpgsql volatile as $$
+begin
+  -- Nothing yet, with the digits of the currency.
+  new.amount_refunded := new.amount - new.amount;
+  new.amount_refunding := new.amount - new.amount;
+  return new;
+end $$;
+create trigger _200_begin before insert on app_public.processor_charges for each row
+  execute function app_private.tg_processor_charges__begin();
+
+comment on domain app_public.made_payment is
+  E'@transform payment\n@given\n\nThe payment that the processor was asked for.';
+
+comment on domain app_public.made_refund is
+  E'@transform refund\n@given\n\nThe charge of the refund that the processor was asked for.';
+
+create function app_public.processor_charges_amount_refundable(c app_public.processor_charges) returns app_public.money
+language sql stable as $$
+  select case when c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED')
+    then c.amount - c.amount_refunded - c.amount_refunding else c.amount - c.amount end
+$$;
+
+create function app_public.processor_charges_fee(c app_public.processor_charges) returns app_public.money
+language sql stable as $$ select case when c.fee is not null
+  and app_hidden.sees_finance(c.project_id, c.organization_id) then c.fee end $$;
+
+create function app_public.processor_charges_net(c app_public.processor_charges) returns numeric
+language sql stable as $$ select case when c.net is not null
+  and app_hidden.sees_finance(c.project_id, c.organization_id) then c.net end $$;
+
+create function app_public.processor_charges_metadata(c app_public.processor_charges) returns jsonb
+language sql stable as $$ select case when c.metadata is not null
+  and app_hidden.sees_finance(c.project_id, c.organization_id) then c.metadata end $$;
+
+create function app_public.processor_charges_allowed_transitions(c app_public.processor_charges) returns
+  app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('charge', jsonb_build_object('status', c.status)) $$;
+
+comment on function app_public.processor_charges_amount_refundable is E'@notNull\n\nHow much can be given back yet.';
+comment on function app_public.processor_charges_fee is
+  'What the processor keeps; null without the permission finance.read.';
+comment on function app_public.processor_charges_net is 'What is left of it; null without the permission finance.read.';
+comment on function app_public.processor_charges_metadata is
+  'Free data of the organization''s own programs; null without the permission finance.read.';
+comment on function app_public.processor_charges_allowed_transitions is
+  E'@notNull\n\nThe steps by hand from its status: none, money is refunded.';
+
+create function app_private.tg_processor_charges__follow() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  service text := coalesce(current_setting('plat.service', true), '');
+  clock text := coalesce(current_setting('plat.clock', true), '');
+  deposit app_public.deposits;
+begin
+  if tg_op = 'UPDATE' and new.status = old.status then
+    return null;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  if new.deposit_id is not null then
+    if new.status in ('PENDING', 'REQUIRES_ACTION') then
+      update app_public.deposits d set status = 'PROCESSING', method = 'CARD'
+        where d.id = new.deposit_id and d.status in ('SCHEDULED', 'INVOICED') and d.deleted_at is null;
+    elsif new.status in ('FAILED', 'CANCELLED') then
+      update app_public.deposits d set status = 'INVOICED'
+        where d.id = new.deposit_id and d.status = 'PROCESSING' and d.deleted_at is null and d.amount_paid = 0
+          and not exists (select from app_public.processor_charges c where c.deposit_id = d.id
+            and c.status in ('PENDING', 'REQUIRES_ACTION'));
+    elsif new.status = 'SUCCEEDED' and (tg_op = 'INSERT' or old.captured_at is null) then
+      perform app_private.pay_deposit(new);
+    elsif new.status = 'REFUNDED' then
+      select d.* into deposit from app_public.deposits d where d.id = new.deposit_id for no key update;
+      -- Given back is what was paid by card, so nothing else may have paid it.
+      if deposit.status in ('PARTIALLY_PAID', 'PAID') and deposit.deleted_at is null and deposit.amount_paid <= (
+          select coalesce(sum(c.amount_refunded), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
+            and c.captured_at is not null)
+        and not exists (select from app_public.processor_charges c where c.deposit_id = deposit.id
+          and c.status in ('SUCCEEDED', 'PARTIALLY_REFUNDED', 'DISPUTED')) then
+        update app_public.deposits d set status = 'REFUNDED' where d.id = deposit.id;
+      end if;
+    end if;
+  end if;
+  perform set_config('plat.service', service, true), set_config('plat.clock', clock, true);
+  return null;
+end $$;
+create trigger _500_follow after insert or update of status on app_public.processor_charges for each row
+  execute function app_private.tg_processor_charges__follow();
+
+create function app_private.tg_processor_charges__dispute() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.open_ticket('PAYMENT_DISPUTE', 'dispute:' || new.id, new.organization_id,
+    format('A payment of %s %s is disputed', new.amount, new.currency),
+    '{REFUND,DISMISS}', project_id => new.project_id, priority => 'HIGH', lead_id => case when new.buyer_id is null
+      then new.lead_id end, buyer_id => new.buyer_id,
+    subject_type => 'charge', subject_id => new.id,
+    description => 'The holder of the card contests the payment at the bank. Answer at the payment processor in time, '
+      'or accept the dispute: the payer then gets the money back.');
+  return null;
+end $$;
+create trigger _510_dispute after update of status on app_public.processor_charges for each row
+  when (new.status = 'DISPUTED' and old.status <> 'DISPUTED' and new.dispute_status = 'OPEN')
+    execute function app_private.tg_processor_charges__dispute();
+
+create trigger _060_refuse_archived_metadata before update of metadata on app_public.processor_charges
+  for each row execute function app_private.tg__refuse_archived();

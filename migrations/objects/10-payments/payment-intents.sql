@@ -1,0 +1,76 @@
+create policy payer on app_public.payment_intents for select to plat_user
+  using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
+grant select on app_public.payment_intents to plat_user, plat_anonymous, plat_worker;
+
+comment on table app_public.payment_intents is 'A payment by card, from the wish to the charge.';
+comment on column app_public.payment_intents.organization_id is E'@behavior -*\n\nWho is paid.';
+comment on column app_public.payment_intents.project_id is E'@behavior -*\n\nThe project.';
+comment on column app_public.payment_intents.reservation_id is E'@behavior -*\n\nThe reservation that it is for.';
+comment on column app_public.payment_intents.deposit_id is E'@behavior -*\n\nThe deposit that it is for.';
+comment on column app_public.payment_intents.lead_id is E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
+comment on column app_public.payment_intents.buyer_id is
+  E'@behavior -*\n\nThe purchase whose deposit or reservation it is.';
+comment on column app_public.payment_intents.created_by_id is E'@behavior -*\n\nWho asked for it.';
+comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe card that was named.';
+comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
+comment on column app_public.payment_intents.amount is 'How much.';
+comment on column app_public.payment_intents.currency is 'In which currency.';
+comment on column app_public.payment_intents.description is 'What the payer reads about it.';
+comment on column app_public.payment_intents.status is 'How far it is.';
+comment on column app_public.payment_intents.processor_id is 'Its id at the processor.';
+comment on column app_public.payment_intents.next_action_url is
+  'Where the payer confirms it at the bank, while it is REQUIRES_ACTION.';
+comment on column app_public.payment_intents.attempt_key is
+  E'@behavior -*\n\nUnder which idempotency key it was asked for.';
+comment on constraint payment_intents_organization_id_fkey on app_public.payment_intents is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho is paid.';
+comment on constraint payment_intents_project_id_fkey on app_public.payment_intents is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe project.';
+comment on constraint payment_intents_user_id_fkey on app_public.payment_intents is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho pays.';
+comment on constraint payment_intents_created_by_id_fkey on app_public.payment_intents is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho asked for it.';
+comment on constraint payment_intents_card_of_payer on app_public.payment_intents is
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe card.';
+
+create function app_public.create_payment_intent(made app_public.made_payment, amount app_public.money,
+  reservation_id uuid default null, deposit_id uuid default null,
+  organization_id uuid default null, currency app_public.currency_code default null, card_id uuid default null,
+    description text default null)
+returns app_public.payment_intents
+language sql volatile as $$
+  select p from app_public.payment_intents p where p.id = made::uuid
+$$;
+comment on function app_public.create_payment_intent is
+  E'@arg amount How much.\n'
+  '@arg reservation_id The reservation that it is for.\n'
+  '@arg deposit_id The deposit that is paid.\n'
+  '@arg organization_id The organization that is paid, where it is for neither.\n'
+  '@arg currency The currency of the project; may be left out where there is only one.\n'
+  '@arg card_id A card of the viewer that is charged at once. Without one, the client of the payer completes '
+  'the payment with clientSecret.\n'
+  '@arg description What the payer reads about it.\n\n'
+  'Begins a payment by card. With a card it is charged at once: SUCCEEDED; REQUIRES_ACTION, where the bank '
+  'asks the payer to confirm it at nextActionUrl; or REQUIRES_PAYMENT_METHOD with a charge that is FAILED, '
+  'where the bank refuses it. Buyers pay their own deposits and reservations; others take the permission '
+  'finance.write.';
+
+create function app_public.payment_intents_client_secret(p app_public.payment_intents) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select s.client_secret from app_private.payment_intent_secrets s
+  where s.intent_id = p.id and app_hidden.viewer_payer() in (p.user_id, p.created_by_id)
+$$;
+
+create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
+language sql stable as $$
+  select c from app_public.processor_charges c where c.intent_id = p.id order by c.id desc limit 1
+$$;
+
+grant execute on function app_public.create_payment_intent, app_public.create_processor_charge,
+  app_public.refund_processor_charge, app_public.payment_intents_client_secret, app_public.payment_intents_charge,
+  app_public.processor_charges_amount_refundable, app_public.processor_charges_fee, app_public.processor_charges_net,
+  app_public.processor_charges_metadata, app_public.processor_charges_allowed_transitions,
+  app_public.processor_refunds_note, app_public.deposits_charge, app_public.buyers_charges to plat_user, plat_anonymous;
+comment on function app_public.payment_intents_client_secret is
+  E'@notNull\n\nWhat the processor''s client library completes the payment with, on the payer''s device.';
+comment on function app_public.payment_intents_charge is 'The last charge; null as long as no card was tried.';

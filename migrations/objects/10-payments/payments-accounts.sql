@@ -1,0 +1,287 @@
+-- What an organization needs before it takes payments: an account at the processor, and the people whom the processor
+-- wants to know. The first representative opens the account; the processor verifies who they are, and says what it
+-- still wants.
+--
+-- What a matrix of everybody and everything of the outside world has found.
+
+comment on table app_private.payments_accounts is
+  'The accounts of organizations at the payment processor, and what it says of them.';
+
+create policy billing on app_public.organization_payments_representatives for select to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))));
+select app_private.make_record('organization_payments_representatives', 'organization_payments_representative',
+  'org.billing');
+
+grant select on app_public.organization_payments_representatives to plat_user, plat_anonymous, plat_worker;
+
+comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
+  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
+  'A beneficial owner has 25 percent or more; give ownershipPercent.';
+comment on index app_public.representatives_one_authorized is
+  'The organization has an authorized representative already; remove that one first.';
+comment on table app_public.organization_payments_representatives is
+  'Somebody whom the payment processor wants to know before an organization takes payments.';
+comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
+comment on column app_public.organization_payments_representatives.first_name is 'Given name.';
+comment on column app_public.organization_payments_representatives.last_name is 'Family name.';
+comment on column app_public.organization_payments_representatives.email is 'E-mail address.';
+comment on column app_public.organization_payments_representatives.phone is 'Phone number.';
+comment on column app_public.organization_payments_representatives.dob is E'@secret\n@masked\n\nDate of birth.';
+comment on column app_public.organization_payments_representatives.title is 'Position.';
+comment on column app_public.organization_payments_representatives.ownership_percent is
+  'The share of the organization that they own, in percent.';
+comment on column app_public.organization_payments_representatives.address is E'@secret\n\nPostal address.';
+comment on column app_public.organization_payments_representatives.status is 'Whether the processor knows them.';
+comment on column app_public.organization_payments_representatives.requirements is 'What the processor still wants.';
+comment on column app_public.organization_payments_representatives.processor_person_id is 'Their id at the processor.';
+comment on column app_public.organization_payments_representatives.verified_at is
+  'When the processor had verified them.';
+comment on constraint organization_payments_representatives_organization_id_fkey
+  on app_public.organization_payments_representatives is
+  E'@parent\n@fieldName organization\n@foreignFieldName paymentsRepresentatives\n@backwardPermission '
+  'org.billing\n@backwardDescription Whom the payment processor knows; null without the permission org.billing.\n\nThe '
+  'organization.';
+
+create function app_private.tg_representatives__prepare() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  home text := (select (o.address).country from app_public.organizations o where o.id = new.organization_id);
+begin
+  new.email := lower(new.email);
+  new.address := app_hidden.complete_address(new.address, home);
+  new.phone := app_hidden.to_e164(new.phone, coalesce((new.address).country, home));
+  if new.dob is not null and (tg_op = 'INSERT' or new.dob is distinct from old.dob)
+    and (new.dob > current_date - interval '18 years' or new.dob < current_date - interval '120 years') then
+    perform app_hidden.fail('BAD_USER_INPUT', 'A representative is between 18 and 120 years old.', '{"field": "dob"}');
+  end if;
+  if (select coalesce(sum(r.ownership_percent), 0) from app_public.organization_payments_representatives r
+      where r.organization_id = new.organization_id and r.id <> new.id
+        and r.status <> 'REJECTED') + coalesce(new.ownership_percent, 0) > 100 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Together the owners would have more than 100 percent.',
+      '{"field": "ownershipPercent"}');
+  end if;
+  return new;
+end $$;
+create trigger _200_prepare before insert or update of email, address, phone, dob,
+  ownership_percent on app_public.organization_payments_representatives
+  for each row execute function app_private.tg_representatives__prepare();
+
+-- What the service sends.
+create function app_private.representative_facts(r app_public.organization_payments_representatives) returns jsonb
+language sql stable as $$
+  select jsonb_build_object('id', r.id, 'organizationId', r.organization_id, 'accountId', a.processor_id, 'personId',
+    r.processor_person_id,
+    'kind', r.kind, 'firstName', r.first_name, 'lastName', r.last_name, 'email', r.email, 'phone', r.phone, 'dob',
+      r.dob, 'title', r.title,
+    'ownershipPercent', r.ownership_percent, 'address', to_jsonb(r.address), 'version', r.version,
+    'organization', jsonb_build_object('name', o.name, 'slug', o.slug, 'email', o.email, 'phone', o.phone, 'url',
+      o.website_url, 'address', to_jsonb(o.address),
+      'country', coalesce((o.address).country, (r.address).country, 'US')))
+  from app_public.organizations o left join app_private.payments_accounts a on a.organization_id = o.id
+  where o.id = r.organization_id
+$$;
+comment on function app_private.representative_facts(app_public.organization_payments_representatives) is
+  'What the processor is told about a representative and the organization.';
+
+-- Members do not see the representatives of their organization; being refused told them which ids there are.
+create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  home uuid;
+  result app_public.organization_payments_representatives;
+  attempt record;
+  value_list jsonb;
+begin
+  perform app_hidden.require_viewer();
+  if operation = 'updateOrganizationPaymentsRepresentative' then
+    select r.* into result from app_public.organization_payments_representatives r
+      where r.id = app_hidden.record_id('organization_payments_representatives', input ->> 'id')
+        and r.organization_id = any (array(select app_hidden.viewer_organizations('org.billing')));
+    if result.id is null then
+      perform app_hidden.fail('NOT_FOUND', 'There is no such representative.', '{"field": "id"}');
+    end if;
+    home := result.organization_id;
+  else
+    home := app_hidden.record_id('organizations', input ->> 'organizationId', 'organizationId');
+  end if;
+  perform app_hidden.require_organization(home, 'org.billing');
+  attempt := app_private.claim_attempt(repeat);
+  if attempt.answered then
+    return '{"answered": true}';
+  end if;
+  -- One after the other: owners who name people at once see each other's.
+  perform from app_public.organizations o where o.id = home for no key update;
+  select coalesce(jsonb_object_agg(c.name, case when jsonb_typeof(i.value) = 'string'
+    then coalesce(to_jsonb(nullif(btrim(i.value #>> '{}'), '')), 'null') else i.value end), '{}') into value_list
+    from jsonb_each(input) i
+    join (values ('kind', 'kind'), ('firstName', 'first_name'), ('lastName', 'last_name'), ('email', 'email'),
+      ('phone', 'phone'), ('dob', 'dob'),
+      ('title', 'title'), ('ownershipPercent', 'ownership_percent'), ('address', 'address')) c (member, name)
+        on c.member = i.key;
+  if jsonb_typeof(value_list -> 'address') = 'object' then
+    value_list := jsonb_set(value_list, '{address}',
+      (select coalesce(jsonb_object_agg(case key when 'administrativeArea' then 'administrative_area' when 'postalCode'
+      then 'postal_code' else key end,
+      value), '{}') from jsonb_each(value_list -> 'address')));
+  end if;
+  if operation = 'updateOrganizationPaymentsRepresentative' then
+    if (input ->> 'expectedVersion')::int <> result.version then
+      perform app_hidden.fail('VERSION_MISMATCH',
+        'Somebody else changed this record meanwhile; read it again and repeat your change.',
+        jsonb_build_object('currentVersion', result.version));
+    end if;
+    result := app_hidden.update_record(null::app_public.organization_payments_representatives,
+      value_list || jsonb_build_object('id', result.id));
+  else
+    select r.* into result from app_public.organization_payments_representatives r
+      where r.organization_id = home and r.email = lower(value_list ->> 'email') and r.kind = value_list ->> 'kind'
+        and r.status <> 'REJECTED';
+    if result.processor_person_id is not null then
+      perform app_hidden.fail('CONFLICT', 'This representative is there already.',
+        jsonb_build_object('existingId', result.id, 'field', 'email'));
+    elsif result.id is null then
+      if (select count(*) from app_public.organization_payments_representatives r where r.organization_id = home) >= 50
+        then
+        perform app_hidden.fail('LIMIT_EXCEEDED', 'The organization has 50 representatives; remove some first.',
+          '{"limit": 50}');
+      end if;
+      result := app_hidden.create_record(null::app_public.organization_payments_representatives,
+        value_list || jsonb_build_object('organization_id', home, 'email', lower(value_list ->> 'email')));
+    end if; -- else the processor was not told of them yet: it is now
+  end if;
+  return app_private.representative_facts(result) || jsonb_build_object('answered', false);
+end $$;
+comment on function app_hidden.begin_representative(text, jsonb, jsonb) is
+  'Writes a representative down, before the processor is told.';
+
+create function app_private.note_account(organization_id uuid, account jsonb) returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  insert into app_private.payments_accounts as a (organization_id, processor_id, status, requirements)
+    values (organization_id, account ->> 'id', account ->> 'status',
+      array(select jsonb_array_elements_text(account -> 'requirements')))
+    on conflict on constraint payments_accounts_pkey do update set
+      -- Enabled once, what is missing now is a restriction.
+      status = case when a.status in ('ENABLED', 'RESTRICTED')
+        and excluded.status in ('ONBOARDING', 'PENDING_VERIFICATION') then 'RESTRICTED' else excluded.status end,
+      requirements = excluded.requirements, updated_at = now()
+    where a.processor_id = excluded.processor_id;
+  return (select a.processor_id from app_private.payments_accounts a where a.organization_id = organization_id);
+end $$;
+comment on function app_private.note_account(uuid, jsonb) is
+  'What the processor says of the account of an organization; the first account stays.';
+
+create function app_private.note_representative(id uuid, person jsonb) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  update app_public.organization_payments_representatives r set processor_person_id = person ->> 'id',
+    status = person ->> 'status',
+      requirements = array(select jsonb_array_elements_text(person -> 'requirements')),
+      verified_at = case when person ->> 'status' = 'VERIFIED' then coalesce(r.verified_at, now()) end
+    where r.id = id and (r.processor_person_id is null or r.processor_person_id = person ->> 'id');
+end $$;
+comment on function app_private.note_representative(uuid, jsonb) is 'What the processor says of a representative.';
+grant execute on function app_private.note_account, app_private.note_representative to plat_authenticator;
+
+create function app_private.account_to_sync(account text) returns jsonb
+language sql stable as $$
+  select jsonb_build_object('organizationId', a.organization_id, 'accountId', a.processor_id, 'people', coalesce((
+    select jsonb_object_agg(r.processor_person_id, r.id) from app_public.organization_payments_representatives r
+    where r.organization_id = a.organization_id and r.processor_person_id is not null), '{}'))
+  from app_private.payments_accounts a where a.processor_id = account
+$$;
+comment on function app_private.account_to_sync(text) is
+  'Whose account it is, and its people by their ids at the processor.';
+
+comment on domain app_public.told_representative is
+  E'@transform representative\n@given\n\nThe representative whom the processor was told of.';
+
+create function app_public.create_organization_payments_representative(
+  told app_public.told_representative, organization_id uuid, kind app_public.representative_kind, first_name text,
+    last_name text, email app_public.email_address,
+  phone app_public.phone_number default null, dob date default null, title text default null,
+    ownership_percent numeric default null,
+  address app_public.address default null
+) returns app_public.organization_payments_representatives
+language sql volatile as $$
+  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+$$;
+
+create function app_public.update_organization_payments_representative(
+  told app_public.told_representative, id uuid, first_name text default null, last_name text default null,
+    email app_public.email_address default null,
+  phone app_public.phone_number default null, dob date default null, title text default null,
+    ownership_percent numeric default null,
+  address app_public.address default null, expected_version int default null
+) returns app_public.organization_payments_representatives
+language sql volatile as $$
+  select r from app_public.organization_payments_representatives r where r.id = told::uuid
+$$;
+comment on function app_public.create_organization_payments_representative is
+  E'@arg organization_id The organization.\n'
+  '@arg kind Authorized representative, owner of 25 percent or more, director or executive.\n'
+  '@arg first_name Given name.\n'
+  '@arg last_name Family name.\n'
+  '@arg email E-mail address.\n'
+  '@arg phone Phone number, with its country code.\n'
+  '@arg dob Date of birth.\n'
+  '@arg title Position.\n'
+  '@arg ownership_percent The share of the organization that they own, in percent.\n'
+  '@arg address Postal address.\n\n'
+  'Names somebody whom the payment processor wants to know before the organization takes payments. The first '
+  'one opens its account; what the processor still wants is in requirements. Takes the permission org.billing.';
+comment on function app_public.update_organization_payments_representative is
+  E'@arg first_name Given name.\n'
+  '@arg last_name Family name.\n'
+  '@arg email E-mail address.\n'
+  '@arg phone Phone number, with its country code.\n'
+  '@arg dob Date of birth.\n'
+  '@arg title Position.\n'
+  '@arg ownership_percent The share of the organization that they own, in percent.\n'
+  '@arg address Postal address.\n'
+  '@arg expected_version The version that the caller has read; another present version is refused with '
+  'VERSION_MISMATCH.\n\n'
+  'Tells the processor what it still wants of a representative. Members that are left out stay as they are. '
+  'Takes the permission org.billing.';
+
+create function app_public.remove_organization_payments_representative(id uuid) returns
+  app_public.organization_payments_representatives
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result app_public.organization_payments_representatives;
+begin
+  perform app_hidden.require_viewer();
+  select r.* into result from app_public.organization_payments_representatives r
+    where r.id = remove_organization_payments_representative.id
+      and r.organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))) for update;
+  if result.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such representative.', '{"field": "id"}');
+  end if;
+  delete from app_public.organization_payments_representatives r where r.id = result.id;
+  if result.processor_person_id is not null then
+    perform app_private.add_job('representative__removed', jsonb_build_object('accountId',
+      (select a.processor_id from app_private.payments_accounts a where a.organization_id = result.organization_id),
+      'personId', result.processor_person_id));
+  end if;
+  return result;
+end $$;
+comment on function app_public.remove_organization_payments_representative is
+  'Removes a representative, here and at the processor, which may restrict the account until there is another. Takes '
+  'the permission org.billing.';
+
+create function app_public.organization_payments_representatives_dob(r app_public.organization_payments_representatives)
+  returns date
+language sql stable as $$ select case when app_hidden.organization_can(r.organization_id, 'org.billing')
+  then r.dob end $$;
+
+grant execute on function app_public.create_organization_payments_representative,
+  app_public.update_organization_payments_representative, app_public.remove_organization_payments_representative,
+  app_public.organization_payments_representatives_dob, app_public.organizations_payments_status,
+  app_public.organizations_payments_requirements to plat_user, plat_anonymous;
+comment on function app_public.organization_payments_representatives_dob is
+  'Date of birth; null without the permission org.billing.';

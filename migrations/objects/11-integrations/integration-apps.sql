@@ -1,0 +1,217 @@
+-- The applications that come with the service, and what they do in the database.
+
+create function app_private.tg_webhook_progress__of_integration() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if new.failure_count = 0 then
+    update app_public.organization_integrations i set last_sync_at = now(), last_error = null
+      where i.id = new.integration_id;
+  elsif new.failure_count > old.failure_count then
+    update app_public.organization_integrations i set last_error = format('The receiver did not take the last %s.',
+        case new.failure_count when 1 then 'attempt' else new.failure_count || ' attempts' end)
+          where i.id = new.integration_id;
+  end if;
+  return null;
+end $$;
+
+create function app_private.connect_sync(integration_id uuid, extra jsonb) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  integration app_public.organization_integrations;
+  webhook app_public.webhooks;
+  wanted text[] := array(select jsonb_array_elements_text(extra -> 'events'));
+begin
+  select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
+  select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
+  if webhook.id is null then
+    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id)
+      values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
+        integration.connected_by_id) returning * into webhook;
+    insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
+    insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
+      values (webhook.id, integration.organization_id,
+        coalesce((select c.last_sequence from app_private.event_counters c
+          where c.stream_id = integration.organization_id), 0), integration_id, extra -> 'mapping');
+  else
+    -- By hand: one that was disabled begins with the present.
+    perform set_config('plat.service', '', true);
+    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED' where w.id = webhook.id;
+    perform set_config('plat.service', before, true);
+    update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null
+      where p.webhook_id = webhook.id;
+    -- The receiver is well: what waits is tried at once.
+    update app_private.webhook_queue q set due_at = now() where q.webhook_id = webhook.id and not q.leased
+      and q.due_at > now();
+    perform app_private.call_dispatchers(webhook.organization_id);
+    -- One secret for as long as the integration lives.
+    update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
+  end if;
+end $$;
+comment on function app_private.connect_sync(uuid, jsonb) is
+  'Gives a sync the webhook that it goes out by, or brings that up to date.';
+
+create function app_private.are_event_names(names text[]) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select n from unnest(names) n
+  where n is null or not app_private.is_event_name(n) limit 1 $$;
+comment on function app_private.are_event_names(text[]) is
+  'The first of the names that no event has; null where each has one.';
+grant execute on function app_private.are_event_names to plat_authenticator;
+
+create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
+returns table (delivery_id uuid, attempt int, message_id uuid, url text, body text, sealed text, previous_sealed text,
+  mapping jsonb)
+language plpgsql volatile as $$
+#variable_conflict use_column
+begin
+  return query
+    with recursive waiting (webhook_id) as (
+      -- Along the index: as many steps as webhooks with something in the queue, however long that is.
+      (select q.webhook_id from app_private.webhook_queue q order by q.webhook_id limit 1)
+      union all
+      select (select q.webhook_id from app_private.webhook_queue q where q.webhook_id > w.webhook_id
+        order by q.webhook_id limit 1)
+        from waiting w where w.webhook_id is not null
+    ), found as (
+      select d.delivery_id, row_number() over (partition by d.webhook_id order by d.due_at, d.delivery_id) as place
+      from waiting
+      join app_public.webhooks w on w.id = waiting.webhook_id and w.deleted_at is null
+      cross join lateral (
+        select q.delivery_id, q.webhook_id, q.due_at from app_private.webhook_queue q
+        where q.webhook_id = w.id and q.due_at <= now() and (w.status in ('ENABLED', 'FAILING') or q.is_test)
+        order by q.due_at, q.delivery_id
+        -- A few at a time to each receiver, one where it fails: a slow one does not use up what the others need.
+        limit greatest(0, case when w.status = 'FAILING' then 1 else 4 end
+          - (select count(*) from app_private.webhook_queue b where b.webhook_id = w.id and b.leased
+            and b.due_at > now()))
+        for update of q skip locked
+      ) d
+    ), chosen as (
+      select f.delivery_id from found f order by f.place, f.delivery_id limit batch
+    ), leased as (
+      update app_private.webhook_queue q set leased = true, holder = claim_webhook_deliveries.holder,
+        due_at = now() + lease from chosen c where q.delivery_id = c.delivery_id
+      returning q.delivery_id
+    ), begun as (
+      update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
+      returning d.id, d.attempt, d.webhook_id, d.event_id, d.inserted_at
+    )
+    select b.id, b.attempt, coalesce(e.id, b.id), w.url::text,
+      case when e.id is not null then app_private.webhook_body(e)
+        else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
+        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
+      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+    from begun b
+    join app_public.webhooks w on w.id = b.webhook_id
+    join app_private.webhook_secrets s on s.webhook_id = w.id
+    left join app_private.webhook_progress p on p.webhook_id = w.id
+    left join app_public.events e on e.id = b.event_id;
+end $$;
+comment on function app_private.claim_webhook_deliveries(int, interval, int) is
+  'Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent.';
+
+-- Mail accounts.
+create function app_private.mail_account(user_id uuid) returns table (id uuid, config jsonb, sealed text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select i.id, i.config, s.sealed from app_public.user_integrations i
+  join app_public.integration_apps a on a.id = i.app_id and a.key = 'mail_account'
+  join app_private.integration_secrets s on s.integration_id = i.id and s.sealed is not null
+  join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  where i.user_id = mail_account.user_id and i.status = 'ENABLED' and i.deleted_at is null
+  order by i.id desc limit 1
+$$;
+comment on function app_private.mail_account(uuid) is
+  'What a user sends their mail by: the account that they connected last; none where they have none that works.';
+
+create function app_private.workflow_mail_sender(execution_id uuid) returns uuid
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.assignee_of(lower(e.subject_type), e.subject_id, e.lead_id, e.buyer_id)
+    from app_public.workflow_executions e where e.id = execution_id
+$$;
+comment on function app_private.workflow_mail_sender(uuid) is
+  'In whose name the mails of an execution go out: whoever works on its subject.';
+
+create function app_private.note_synced(of_scope text, id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Once a minute is often enough to know that it lives.
+  execute format('update app_public.%I i set last_sync_at = now(), last_error = null where i.id = $1 and (i.last_error '
+    'is not null or coalesce(i.last_sync_at < now() - interval ''1 minute'', true))',
+    app_private.integration_table(of_scope)) using id;
+  update app_private.integration_secrets s set failure_count = 0 where s.integration_id = id and s.failure_count > 0;
+end $$;
+comment on function app_private.note_synced(text, uuid) is 'Something went through an integration.';
+grant execute on function app_private.note_synced, app_private.mail_account to plat_authenticator;
+
+-- Calendar feeds.
+create function app_private.feed_of(lookup bytea) returns table (id uuid, user_id uuid, name text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select i.id, i.user_id, i.name from app_private.integration_secrets s
+  join app_public.user_integrations i on i.id = s.integration_id and i.status = 'ENABLED' and i.deleted_at is null
+  join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+  where s.lookup = feed_of.lookup
+$$;
+comment on function app_private.feed_of(bytea) is 'Whose appointments a feed shows; none where it was disabled.';
+grant execute on function app_private.feed_of to plat_authenticator;
+
+create function app_hidden.calendar_appointments()
+returns table (id uuid, version int, status text, type text, title text, person text, project text,
+  starts_at timestamptz, ends_at timestamptz, time_zone text, location text, video_url text,
+  inserted_at timestamptz, updated_at timestamptz)
+language sql stable rows 500 as $$
+  select a.id, a.version, a.status::text, a.type::text, a.title::text,
+    coalesce((select l.name from app_public.leads l where l.id = a.lead_id),
+      (select app_public.buyers_full_name(b) from app_public.buyers b where b.id = a.buyer_id))::text,
+    (select p.title from app_public.projects p where p.id = a.project_id)::text,
+    a.starts_at, a.ends_at, a.time_zone::text, a.location::text, a.video_url::text, a.inserted_at, a.updated_at
+  from app_public.appointments a
+  where (a.host_id = (select app_public.current_user_id()) or a.assignee_id = (select app_public.current_user_id())
+      or a.id = any (array(select app_hidden.viewer_purchase_appointments())))
+    and a.deleted_at is null and a.starts_at > now() - interval '1 year'
+  order by a.starts_at desc, a.id desc limit 2000
+$$;
+comment on function app_hidden.calendar_appointments() is
+  'The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year '
+  'and later, 2,000 at most.';
+insert into app_public.integration_apps (key, name, description, category, scope, auth_type, oauth_scopes, available,
+  connected_by, config_schema, credentials_schema) values
+  ('calendar_feed', 'Calendar feed',
+    'Your appointments in any calendar that subscribes to an iCalendar address. Whoever has the address can read it: '
+    'disable or delete the feed to end it.',
+    'CALENDAR', 'USER', 'NONE', '{}', true, null, '{"type": "object", "properties": {}, "additionalProperties": false}',
+      null),
+  ('mail_account', 'Mail account',
+    'Sends mail to leads and buyers from your own address, through your own mail server.', 'EMAIL', 'USER', 'BASIC',
+    '{}', true, null,
+    '{"type": "object", "required": ["host", "from"], "additionalProperties": false, "properties": {
+      "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "Name of the mail server."},
+      "port": {"type": "integer", "minimum": 1, "maximum": 65535, "default": 587,
+        "description": "587 or 2525 with STARTTLS, 465 with TLS."},
+      "from": {"type": "string", "maxLength": 254, "pattern": "^[^\\s@<>,;\"]+@[^\\s@<>,;\"]+$",
+        "description": "The address that mail comes from."},
+      "fromName": {"type": "string", "maxLength": 100, "description": "The name beside it."}}}',
+    '{"type": "object", "required": ["username", "password"], "additionalProperties": false, "properties": {
+      "username": {"type": "string", "minLength": 1, "maxLength": 300},
+      "password": {"type": "string", "minLength": 1, "maxLength": 1000}}}'),
+  ('crm_sync', 'Outgoing sync', 'Sends what happens to another system, in that system''s own fields: signed, and at '
+    'least once.', 'CRM', 'ORGANIZATION', 'WEBHOOK',
+    '{}', true, 'app_private.connect_sync',
+    '{"type": "object", "required": ["url", "events", "mapping"], "additionalProperties": false, "properties": {
+      "url": {"type": "string", "minLength": 1, "maxLength": 2048,
+        "description": "Where to: https, a public address."},
+      "events": {"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "string", "maxLength": 100},
+        "description": "Events such as lead.created, lead.* or *."},
+      "mapping": {"type": "object", "minProperties": 1, "maxProperties": 100,
+        "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 2000},
+        "description": "Their field to one of an event, such as data.email, or '
+        'to a Liquid template, such as {{ data.firstName | upcase }}."}}}', null),
+  ('openid_account', 'OpenID Connect account',
+    'Connects your account at the provider that the operator of the service has chosen.', 'OTHER', 'USER', 'OAUTH2',
+    '{openid,email,offline_access}', false, null,
+    '{"type": "object", "properties": {}, "additionalProperties": false}', null),
+  ('openid_organization', 'OpenID Connect account of the organization',
+    'Connects an account of the organization at the provider that the operator of the service has chosen.', 'OTHER',
+    'ORGANIZATION', 'OAUTH2',
+    '{openid,email,offline_access}', false, null, '{"type": "object", "properties": {}, "additionalProperties": false}',
+      null);

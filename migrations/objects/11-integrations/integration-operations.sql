@@ -1,0 +1,482 @@
+-- What goes to an application goes in steps, while no transaction is open (src/integrations): a begin_… function checks
+-- as the viewer and commits what is wanted; the application is asked; note_connected or note_failed writes down what
+-- came of it. The operation itself only gives the record.
+--
+-- What is shown once, such as a secret, travels in the answer of an operation and nowhere else: said in one place for
+-- all of them.
+
+comment on domain app_public.integration_credentials is
+  E'@inputType JSON\n@transform hideCredentials\n\nWhat an application lets the caller in by: kept sealed, and never '
+  'shown again.';
+
+comment on domain app_public.integration_attempt is
+  E'@transform connectIntegration\n@given\n\nWhat came of connecting: the record, and what is shown once.';
+
+create function app_private.integration_table(scope text) returns text
+language sql immutable as $$ select case scope when 'ORGANIZATION' then 'organization_integrations' when 'USER'
+  then 'user_integrations' end $$;
+comment on function app_private.integration_table(text) is 'Where the integrations of a scope are.';
+
+create function app_private.lock_integration(of_scope text, id uuid) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result jsonb;
+begin
+  -- Webhook before integration, as a delivery does.
+  perform from app_public.webhooks w where w.integration_id = lock_integration.id for no key update;
+  execute format('select to_jsonb(i) from app_public.%I i where i.id = $1 and i.deleted_at is null for no key update',
+    app_private.integration_table(of_scope))
+    into result using id;
+  return result;
+end $$;
+comment on function app_private.lock_integration(text, uuid) is
+  'An integration that is not deleted, locked until the transaction ends; null where there is none.';
+
+create function app_private.require_integration(of_scope text, id uuid) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result jsonb;
+begin
+  perform app_hidden.require_viewer();
+  result := app_private.lock_integration(of_scope, id);
+  if result is null or not coalesce(case of_scope when 'USER'
+    then (result ->> 'user_id')::uuid = app_hidden.viewer_integrator()
+      else (result ->> 'organization_id')::uuid = any (array(select app_hidden.viewer_organizations('org.admin'))) end,
+        false) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such integration.', '{"field": "id"}');
+  end if;
+  return result;
+end $$;
+comment on function app_private.require_integration(text, uuid) is
+  'An integration of the viewer''s or of an organization that they administer, locked; refuses any other.';
+
+create function app_private.integration_facts(of_scope text, id uuid) returns jsonb
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result jsonb;
+begin
+  execute format('select jsonb_build_object(''id'', i.id, ''scope'', $2, ''name'', i.name, ''status'', i.status,
+    ''config'', i.config, ''sealed'', s.sealed,
+      ''ownerId'', i.%I, ''version'', i.version, ''app'', jsonb_build_object(''key'', a.key, ''name'', a.name,
+        ''authType'', a.auth_type, ''available'', a.available,
+        ''oauthScopes'', to_jsonb(a.oauth_scopes), ''configSchema'', a.config_schema, ''credentialsSchema'',
+          a.credentials_schema))
+    from app_public.%I i join app_public.integration_apps a on a.id = i.app_id left
+      join app_private.integration_secrets s on s.integration_id = i.id
+    where i.id = $1 and i.deleted_at is null', case of_scope when 'USER' then 'user_id' else 'organization_id' end,
+      app_private.integration_table(of_scope))
+    into result using id, of_scope;
+  return result;
+end $$;
+comment on function app_private.integration_facts(text, uuid) is
+  'An integration, its application and what it is let in by, sealed.';
+grant execute on function app_private.integration_facts to plat_authenticator;
+
+create function app_hidden.offered_app(of_scope text, organization_id text, app_key text, repeat jsonb) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer uuid := app_hidden.require_viewer();
+  home uuid;
+  app app_public.integration_apps;
+  attempt record;
+begin
+  if of_scope = 'ORGANIZATION' then
+    home := app_hidden.record_id('organizations', organization_id, 'organizationId');
+    perform app_hidden.require_organization(home, 'org.admin');
+  elsif app_hidden.viewer_integrator() is null then
+    perform app_hidden.fail('FORBIDDEN',
+      'This access token does not reach integrations of your own; sign in to connect one.',
+      '{"permission": "org.admin"}');
+  end if;
+  select a.* into app from app_public.integration_apps a where a.key = lower(btrim(app_key)) and a.scope = of_scope;
+  if app.id is null then
+    perform app_hidden.fail('NOT_FOUND', format('There is no such application; %s lists them.',
+      case of_scope when 'USER' then 'userIntegrationApps' else 'organizationIntegrationApps' end),
+        '{"field": "appKey"}');
+  elsif not app.available then
+    perform app_hidden.fail('CONFLICT',
+      'This application is not available here: the operator has not registered the service there.',
+      '{"field": "appKey"}');
+  end if;
+  attempt := app_private.claim_attempt(repeat);
+  return jsonb_build_object('answered', attempt.answered, 'requestKey', attempt.key, 'ownerId', coalesce(home, viewer),
+    'userId', viewer, 'appId', app.id,
+    'app', jsonb_build_object('key', app.key, 'name', app.name, 'authType', app.auth_type, 'available', app.available,
+      'oauthScopes', to_jsonb(app.oauth_scopes),
+      'configSchema', app.config_schema, 'credentialsSchema', app.credentials_schema));
+end $$;
+comment on function app_hidden.offered_app(text, text, text, jsonb) is
+  'An application that the viewer may connect, with the organization or for themselves.';
+
+create function app_hidden.begin_integration(of_scope text, owner_id uuid, app_key text, name text, config jsonb,
+  sealed text, request_key text) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  most int := case of_scope when 'USER' then 20 else 50 end;
+  owner_column text := case of_scope when 'USER' then 'user_id' else 'organization_id' end;
+  target text := app_private.integration_table(of_scope);
+  viewer uuid := app_hidden.require_viewer();
+  app app_public.integration_apps;
+  held int;
+  result uuid;
+begin
+  if of_scope = 'ORGANIZATION' then
+    perform app_hidden.require_organization(owner_id, 'org.admin');
+    perform from app_public.organizations o where o.id = owner_id for no key update;
+  elsif owner_id is distinct from app_hidden.viewer_integrator() then
+    perform app_hidden.fail('FORBIDDEN', 'A user connects for themselves only.', '{"permission": "org.admin"}');
+  else
+    perform pg_advisory_xact_lock(hashtextextended('plat.integrations ' || owner_id, 0));
+  end if;
+  select a.* into app from app_public.integration_apps a where a.key = app_key and a.scope = of_scope and a.available;
+  -- Begun before under the same key of repeats, and not ended: goes on.
+  execute format('select i.id from app_public.%I i where i.request_key = $1', target) into result using request_key;
+  if result is null then
+    perform app_private.rate_limit('integrations', viewer::text, 60, interval '1 hour');
+    execute format('select count(*) from app_public.%I i where i.%I = $1 and i.deleted_at is null', target,
+      owner_column) into held using owner_id;
+    if held >= most then
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('There are %s integrations; delete some first.', most),
+        jsonb_build_object('limit', most));
+    end if;
+    execute format('insert into app_public.%I (app_id, name, config, request_key, %I %s) values ($1, $2, $3, $4, $5 '
+      '%s) returning id', target, owner_column,
+        case of_scope when 'ORGANIZATION' then ', connected_by_id' end, case of_scope when 'ORGANIZATION'
+          then ', $6' end)
+      into result using app.id, coalesce(app_hidden.checked(nullif(btrim(name), ''), 'app_public.short_text', 'name'),
+        app.name), coalesce(config, '{}'), request_key, owner_id, viewer;
+    insert into app_private.integration_secrets (integration_id, scope, sealed) values (result, of_scope, sealed);
+  end if;
+  return app_private.integration_facts(of_scope, result);
+end $$;
+comment on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text, text) is
+  'Makes an integration that waits to be connected.';
+
+create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  attempt record;
+begin
+  perform app_private.require_integration(of_scope, id);
+  attempt := app_private.claim_attempt(repeat);
+  if not attempt.answered then
+    perform app_private.rate_limit('integrations', app_public.current_user_id()::text, 60, interval '1 hour');
+  end if;
+  return app_private.integration_facts(of_scope, id)
+    || jsonb_build_object('answered', attempt.answered, 'userId', app_public.current_user_id());
+end $$;
+comment on function app_hidden.integration_to_connect(text, uuid, jsonb) is
+  'An integration that the viewer may refresh or change.';
+
+create function app_private.note_connected(of_scope text, id uuid, config jsonb, sealed text, lookup bytea,
+  expires_at timestamptz, external_account text, pending text, extra jsonb)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  present jsonb := app_private.lock_integration(of_scope, id);
+  apply regproc;
+begin
+  if present is null then
+    return;
+  end if;
+  perform set_config('plat.service', 'on', true);
+  execute format('update app_public.%I i set status = case when $2 is null then ''ENABLED'' when i.status = ''DISABLED''
+    then ''DISABLED'' else i.status end,
+      status_reason = $2, config = coalesce($3, i.config), external_account = coalesce($4, i.external_account),
+      connected_at = case when $2 is null then coalesce(i.connected_at, now()) else i.connected_at end,
+      last_refreshed_at = case when $2 is null then now() else i.last_refreshed_at end,
+        last_error = case when $2 is null then null else i.last_error end
+    where i.id = $1', app_private.integration_table(of_scope)) using id, pending, config, left(external_account, 300);
+  -- Before it ends: with a tenth of its time left, and five minutes at least.
+  update app_private.integration_secrets s set sealed = note_connected.sealed,
+    lookup = coalesce(note_connected.lookup, s.lookup), expires_at = note_connected.expires_at, failure_count = 0,
+      next_refresh_at = case when pending is null
+        then note_connected.expires_at - greatest(interval '5 minutes', (note_connected.expires_at - now()) / 10) end
+    where s.integration_id = id;
+  select a.connected_by into apply from app_public.integration_apps a where a.id = (present ->> 'app_id')::uuid;
+  if apply is not null and pending is null then
+    execute format('select %s($1, $2)', apply) using id, extra;
+  end if;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.note_connected(text, uuid, jsonb, text, bytea, timestamptz, text, text, jsonb) is
+  'Writes down that an application let an integration in, which enables it; or, with pending, what is still missing.';
+
+create function app_private.note_failed(of_scope text, id uuid, message text, is_final boolean,
+  drop_credentials boolean, by_service boolean) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  present jsonb := app_private.lock_integration(of_scope, id);
+  most constant int := 5;
+  failures int;
+begin
+  if present is null then
+    return;
+  end if;
+  update app_private.integration_secrets s set sealed = case when drop_credentials then null else s.sealed end,
+      failure_count = s.failure_count + case when by_service then 1 else 0 end,
+      next_refresh_at = case when drop_credentials then null when by_service
+        then now() + interval '1 minute' * power(2, least(s.failure_count, 8)) else s.next_refresh_at end
+    where s.integration_id = id returning s.failure_count into failures;
+  perform set_config('plat.service', 'on', true);
+  execute format('update app_public.%I i set last_error = $2 where i.id = $1', app_private.integration_table(of_scope))
+    using id, left(message, 1000);
+  -- By hand, the caller reads why; by itself, somebody has to be told.
+  if by_service and (is_final or failures >= most) and present ->> 'status' in ('ENABLED', 'PENDING') then
+    perform app_private.fail_integration(of_scope, id, message);
+  end if;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) is
+  'Writes down that an application did not let an integration in: the state stays, until the service itself has failed '
+  'five times, or for good.';
+
+create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  integration app_public.organization_integrations;
+begin
+  perform set_config('plat.service', 'on', true);
+  execute format('update app_public.%I i set status = ''ERROR'', status_reason = $2, last_error = $2 where i.id = $1 '
+    'and i.status in (''ENABLED'', ''PENDING'')',
+    app_private.integration_table(of_scope)) using id, left(message, 1000);
+  update app_private.integration_secrets s set next_refresh_at = null where s.integration_id = id;
+  -- What a user connects for themselves is nobody else's business: they read it in the status.
+  select i.* into integration from app_public.organization_integrations i where i.id = fail_integration.id
+    and i.status = 'ERROR';
+  if integration.id is not null then
+    perform app_private.open_ticket('INTEGRATION_FAILURE', 'integration:' || id, integration.organization_id,
+      format('%s does not work any more', left(integration.name, 200)),
+      '{RETRY,DISMISS}', description => message, priority => 'HIGH', subject_type => 'organization_integration',
+        subject_id => id);
+  end if;
+  perform set_config('plat.service', before, true);
+end $$;
+comment on function app_private.fail_integration(text, uuid, text) is
+  'Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.';
+grant execute on function app_private.note_connected, app_private.note_failed to plat_authenticator;
+
+create function app_private.retry_integration_by_ticket(ticket app_public.escalation_tickets) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (select from app_public.organization_integrations i where i.id = ticket.subject_id
+    and i.deleted_at is null) then
+    perform app_hidden.fail('CONFLICT', 'The integration was deleted; dismiss the ticket.');
+  end if;
+  perform app_private.add_job('integration__retried',
+    jsonb_build_object('id', ticket.subject_id, 'ticketId', ticket.id));
+  return false;
+end $$;
+comment on function app_private.retry_integration_by_ticket(app_public.escalation_tickets) is
+  'Has an integration refreshed, which ends the ticket.';
+insert into app_hidden.ticket_actions (action, kind, permission, perform)
+  values ('RETRY', 'INTEGRATION_FAILURE', 'org.admin', 'app_private.retry_integration_by_ticket');
+
+create function app_private.due_integrations(batch int) returns table (id uuid, scope text)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Whoever has taken one has ten minutes for it.
+  return query update app_private.integration_secrets s set next_refresh_at = now() + interval '10 minutes'
+    where s.integration_id = any (array(select d.integration_id from app_private.integration_secrets d
+      where d.next_refresh_at <= now()
+      order by d.next_refresh_at limit batch for update skip locked))
+    returning s.integration_id, s.scope::text;
+end $$;
+comment on function app_private.due_integrations(int) is 'Takes integrations whose credentials end soon.';
+grant execute on function app_private.due_integrations to plat_authenticator;
+
+create function app_private.begin_consent(of_scope text, integration_id uuid, user_id uuid,
+  sealed_verifier text) returns uuid
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  result uuid;
+begin
+  delete from app_private.oauth_attempts a where a.expires_at < now()
+    or a.integration_id = begin_consent.integration_id;
+  insert into app_private.oauth_attempts (scope, integration_id, user_id, sealed_verifier)
+    values (of_scope, begin_consent.integration_id, begin_consent.user_id, begin_consent.sealed_verifier)
+      returning id into result;
+  return result;
+end $$;
+
+create function app_private.take_consent(id uuid, user_id uuid) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  attempt app_private.oauth_attempts;
+begin
+  delete from app_private.oauth_attempts a using app_private.open_consent(take_consent.id, take_consent.user_id) o
+    where a.id = o.id returning a.* into attempt;
+  if not found then
+    return null;
+  end if;
+  return app_private.integration_facts(attempt.scope, attempt.integration_id)
+    || jsonb_build_object('userId', attempt.user_id, 'sealedVerifier', attempt.sealed_verifier);
+end $$;
+comment on function app_private.begin_consent(text, uuid, uuid, text) is
+  'Remembers that a user was sent to give consent, for a quarter of an hour; the latest counts.';
+comment on function app_private.take_consent(uuid, uuid) is
+  'The integration that a consent is for, once; null where it was taken, is too late, or the user has lost the right.';
+grant execute on function app_private.begin_consent, app_private.take_consent to plat_authenticator;
+
+create function app_public.create_organization_integration(organization_id app_public.id_or_slug, app_key text,
+  attempt app_public.integration_attempt, name text default null,
+  config jsonb default null, credentials app_public.integration_credentials default null) returns
+    app_public.organization_integrations
+language sql volatile as $$ select app_hidden.answered(i, attempt) from app_public.organization_integrations i
+  where i.id = (attempt ->> 'id')::uuid $$;
+
+create function app_public.create_user_integration(app_key text, attempt app_public.integration_attempt,
+  name text default null, config jsonb default null,
+  credentials app_public.integration_credentials default null) returns app_public.user_integrations
+language sql volatile as $$ select app_hidden.answered(i, attempt) from app_public.user_integrations i
+  where i.id = (attempt ->> 'id')::uuid $$;
+
+create function app_public.refresh_organization_integration(id uuid,
+  attempt app_public.integration_attempt) returns app_public.organization_integrations
+language sql volatile as $$ select app_hidden.answered(i, attempt) from app_public.organization_integrations i
+  where i.id = (attempt ->> 'id')::uuid $$;
+
+create function app_public.refresh_user_integration(id uuid,
+  attempt app_public.integration_attempt) returns app_public.user_integrations
+language sql volatile as $$ select app_hidden.answered(i, attempt) from app_public.user_integrations i
+  where i.id = (attempt ->> 'id')::uuid $$;
+
+create function app_public.update_organization_integration(id uuid, attempt app_public.integration_attempt,
+  name text default null, config jsonb default null,
+  credentials app_public.integration_credentials default null) returns app_public.organization_integrations
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.require_integration('ORGANIZATION', (attempt ->> 'id')::uuid);
+  update app_public.organization_integrations i
+    set name = coalesce(app_hidden.checked(nullif(btrim(update_organization_integration.name), ''),
+    'app_public.short_text', 'name'), i.name)
+    where i.id = (attempt ->> 'id')::uuid returning app_hidden.answered(i, attempt);
+$$;
+
+create function app_public.update_user_integration(id uuid, attempt app_public.integration_attempt,
+  name text default null, config jsonb default null,
+  credentials app_public.integration_credentials default null) returns app_public.user_integrations
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.require_integration('USER', (attempt ->> 'id')::uuid);
+  update app_public.user_integrations i
+    set name = coalesce(app_hidden.checked(nullif(btrim(update_user_integration.name), ''), 'app_public.short_text',
+    'name'), i.name)
+    where i.id = (attempt ->> 'id')::uuid returning app_hidden.answered(i, attempt);
+$$;
+
+create function app_private.end_integration(of_scope text, id uuid, reason text, is_deleted boolean) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  present jsonb := app_private.require_integration(of_scope, id);
+  why text := coalesce(app_hidden.checked(nullif(btrim(reason), ''), 'app_public.short_text', 'reason'),
+    'Disabled by hand.');
+begin
+  if is_deleted then
+    execute format('update app_public.%I i set deleted_at = now() where i.id = $1',
+      app_private.integration_table(of_scope)) using id;
+    delete from app_private.integration_secrets s where s.integration_id = end_integration.id;
+    delete from app_private.oauth_attempts a where a.integration_id = end_integration.id;
+    update app_public.webhooks w set deleted_at = now() where w.integration_id = end_integration.id
+      and w.deleted_at is null;
+  elsif present ->> 'status' <> 'DISABLED' then
+    execute format('update app_public.%I i set status = ''DISABLED'', status_reason = $2 where i.id = $1',
+      app_private.integration_table(of_scope)) using id, why;
+    update app_private.integration_secrets s set next_refresh_at = null where s.integration_id = end_integration.id;
+    update app_public.webhooks w set status = 'DISABLED', disabled_reason = why
+      where w.integration_id = end_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
+  end if;
+end $$;
+comment on function app_private.end_integration(text, uuid, text, boolean) is
+  'Switches an integration off, or deletes it, with what it is let in by.';
+
+create function app_public.disable_organization_integration(id uuid,
+  reason text default null) returns app_public.organization_integrations
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.end_integration('ORGANIZATION', disable_organization_integration.id, reason, false);
+  select i.* from app_public.organization_integrations i where i.id = disable_organization_integration.id;
+$$;
+
+create function app_public.disable_user_integration(id uuid,
+  reason text default null) returns app_public.user_integrations
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.end_integration('USER', disable_user_integration.id, reason, false);
+  select i.* from app_public.user_integrations i where i.id = disable_user_integration.id;
+$$;
+
+create function app_public.delete_organization_integration(id uuid) returns app_public.organization_integrations
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.end_integration('ORGANIZATION', delete_organization_integration.id, null, true);
+  select i.* from app_public.organization_integrations i where i.id = delete_organization_integration.id;
+$$;
+
+create function app_public.delete_user_integration(id uuid) returns app_public.user_integrations
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.end_integration('USER', delete_user_integration.id, null, true);
+  select i.* from app_public.user_integrations i where i.id = delete_user_integration.id;
+$$;
+grant execute on function app_public.create_organization_integration, app_public.create_user_integration,
+  app_public.refresh_organization_integration, app_public.refresh_user_integration,
+  app_public.update_organization_integration, app_public.update_user_integration,
+  app_public.disable_organization_integration, app_public.disable_user_integration,
+  app_public.delete_organization_integration, app_public.delete_user_integration to plat_user, plat_anonymous;
+comment on function app_public.create_organization_integration is
+  E'@arg organization_id The organization that connects it.\n'
+  '@arg app_key The key of the application, of organizationIntegrationApps.\n'
+  '@arg name What it is called; the name of the application where left out.\n'
+  '@arg config How it is set up, by the configSchema of the application.\n'
+  '@arg credentials What the application lets it in by, by its credentialsSchema: kept sealed, and never shown '
+  'again.\n\n'
+  'Connects an application with an organization. It is ENABLED where the application lets it in at once; else '
+  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of '
+  'the answer is where consent is given. Takes the permission org.admin.';
+comment on function app_public.create_user_integration is
+  E'@arg app_key The key of the application, of userIntegrationApps.\n'
+  '@arg name What it is called; the name of the application where left out.\n'
+  '@arg config How it is set up, by the configSchema of the application.\n'
+  '@arg credentials What the application lets you in by, by its credentialsSchema: kept sealed, and never '
+  'shown again.\n\n'
+  'Connects an application for the viewer. It is ENABLED where the application lets it in at once; else '
+  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of '
+  'the answer is where consent is given.';
+comment on function app_public.refresh_organization_integration is
+  'Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one '
+  'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
+  'PROVIDER_ERROR. Takes the permission org.admin.';
+comment on function app_public.refresh_user_integration is
+  'Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one '
+  'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
+  'PROVIDER_ERROR.';
+comment on function app_public.update_organization_integration is
+  E'@arg name What it is called.\n'
+  '@arg config How it is set up: takes the place of the whole former config.\n'
+  '@arg credentials What the application lets it in by: take the place of the former ones.\n\n'
+  'Changes an integration of an organization. New config or credentials count once the application lets it in '
+  'with them; else nothing changes. Takes the permission org.admin.';
+comment on function app_public.update_user_integration is
+  E'@arg name What it is called.\n'
+  '@arg config How it is set up: takes the place of the whole former config.\n'
+  '@arg credentials What the application lets you in by: take the place of the former ones.\n\n'
+  'Changes an integration of the viewer. New config or credentials count once the application lets it in with '
+  'them; else nothing changes.';
+comment on function app_public.disable_organization_integration is
+  E'@arg reason Why; shown as statusReason.\n\nSwitches an integration of an organization off; a refresh switches it '
+  'on again. Takes the permission org.admin.';
+comment on function app_public.disable_user_integration is
+  E'@arg reason Why; shown as statusReason.\n\nSwitches an integration of the viewer off; a refresh switches it on '
+  'again.';
+comment on function app_public.delete_organization_integration is
+  'Deletes an integration of an organization, with what it is let in by. Takes the permission org.admin.';
+comment on function app_public.delete_user_integration is
+  'Deletes an integration of the viewer, with what it is let in by.';
+
+create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
+language sql stable as $$
+  select jsonb_populate_record(integration,
+    jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
+$$;
+comment on function app_hidden.answered(anyelement, jsonb) is
+  'An integration as the operation that connects it gives it, with what is shown once.';
+grant execute on function app_hidden.answered to plat_user;

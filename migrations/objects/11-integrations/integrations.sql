@@ -1,0 +1,176 @@
+-- Connected applications. An application is a row of the catalogue and a file of src/integrations/apps, named by its
+-- key. An integration connects one of them with an organization or with a user:
+--
+--   PENDING → ENABLED ⇄ DISABLED
+--   PENDING, ENABLED → ERROR, where it failed again and again; → ENABLED by a refresh that succeeds
+--
+-- A refresh that succeeds enables, also what was disabled; one that fails keeps the state and says why in lastError.
+-- What an application knows them by is sealed with a key that the database never sees, and never shown again.
+
+create policy members on app_public.integration_apps for select to plat_user using (true);
+grant select on app_public.integration_apps to plat_user, plat_anonymous, plat_worker;
+comment on table app_public.integration_apps is
+  E'@behavior -*:list -*:connection\n\nAn application that can be connected.';
+comment on column app_public.integration_apps.key is 'What it is named by at creation.';
+comment on column app_public.integration_apps.name is 'Its name.';
+comment on column app_public.integration_apps.description is 'What it does.';
+comment on column app_public.integration_apps.category is 'What it is for.';
+comment on column app_public.integration_apps.scope is 'Whether organizations or users connect it.';
+comment on column app_public.integration_apps.icon_url is 'Its picture.';
+comment on column app_public.integration_apps.auth_type is 'How it is let in.';
+comment on column app_public.integration_apps.oauth_scopes is 'What the user is asked to consent to.';
+comment on column app_public.integration_apps.config_schema is 'What its config is made of, as JSON Schema.';
+comment on column app_public.integration_apps.credentials_schema is
+  'What its credentials are made of, as JSON Schema; null where it takes none.';
+comment on column app_public.integration_apps.documentation_url is 'Where to read more.';
+comment on column app_public.integration_apps.available is
+  E'@runtime\n\nWhether it can be connected: one with OAuth 2 can as soon as the operator has registered the service '
+  'there.';
+comment on column app_public.integration_apps.connected_by is
+  E'@behavior -*\n\nWhat else becomes of a connection in the database: a function of the integration''s id, status and '
+  'what the file of the application gave.';
+
+comment on table app_private.integration is 'The columns that the integrations of organizations and of users share.';
+
+create function app_hidden.viewer_integrator() returns uuid
+language sql stable as $$
+  select case when app_hidden.setting('organization_id') is null and app_hidden.setting('scopes') is null
+    then app_public.current_user_id() end
+$$;
+comment on function app_hidden.viewer_integrator() is
+  'The viewer as somebody with integrations of their own; null for a token of one organization, or with scopes.';
+
+create policy admins on app_public.organization_integrations for select to plat_user
+  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+create policy worker on app_public.organization_integrations for select to plat_worker using (true);
+select app_private.make_record('organization_integrations', 'organization_integration', 'org.admin');
+select app_private.make_state_machine(t.name, t.subject,
+  steps => array[['PENDING', 'ENABLED', 'service'], ['PENDING', 'ERROR', 'service'], ['PENDING', 'DISABLED', 'hand'],
+    ['ENABLED', 'DISABLED', 'hand'], ['ENABLED', 'ERROR', 'service'],
+    ['ERROR', 'ENABLED', 'service'], ['ERROR', 'DISABLED', 'hand'], ['DISABLED', 'ENABLED', 'service']],
+  initial => array['PENDING'])
+from (values ('organization_integrations', 'organization_integration'),
+  ('user_integrations', 'user_integration')) t (name, subject);
+
+grant select on app_public.organization_integrations, app_public.user_integrations to plat_user, plat_anonymous,
+  plat_worker;
+
+comment on table app_public.organization_integrations is 'An application that an organization has connected.';
+comment on column app_public.organization_integrations.connected_by_id is E'@behavior -*\n\nWho connected it.';
+comment on constraint organization_integrations_connected_by_id_fkey on app_public.organization_integrations is
+  E'@fieldName connectedBy\n@backwardBehavior -*\n\nWho connected it.';
+comment on constraint organization_integrations_organization_id_fkey on app_public.organization_integrations is
+  E'@parent\n@fieldName organization\n@foreignFieldName integrations\n@backwardPermission '
+  'org.admin\n@backwardDescription The applications that it has connected; null without the permission '
+  'org.admin.\n\nThe organization.';
+
+create policy own on app_public.user_integrations for select to plat_user
+  using (deleted_at is null and user_id = (select app_hidden.viewer_integrator()));
+create policy worker on app_public.user_integrations for select to plat_worker using (true);
+select app_private.make_record('user_integrations', 'user_integration');
+
+comment on table app_public.user_integrations is 'An application that a user has connected.';
+comment on constraint user_integrations_user_id_fkey on app_public.user_integrations is
+  E'@fieldName user\n@backwardBehavior -*\n\nWhose it is.';
+
+comment on table app_private.integration_secrets is
+  'What integrations are let in by, sealed with a key that the database never sees; lookup is the SHA-256 of what a '
+  'caller names it by.';
+
+comment on table app_private.oauth_attempts is
+  'Consents that were asked for: each is taken once, by the address that the provider leads back to.';
+
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['organization_integrations', 'user_integrations'] loop
+    execute format('
+      comment on column app_public.%1$I.app_id is %2$L;
+      comment on column app_public.%1$I.name is ''What it is called.'';
+      comment on column app_public.%1$I.status is ''Whether it works.'';
+      comment on column app_public.%1$I.status_reason is ''Why it has this status.'';
+      comment on column app_public.%1$I.config is %3$L;
+      comment on column app_public.%1$I.external_account is ''What it is connected with, as the application calls it.'';
+      comment on column app_public.%1$I.connected_at is ''When it was connected first.'';
+      comment on column app_public.%1$I.last_refreshed_at is %4$L;
+      comment on column app_public.%1$I.last_sync_at is %5$L;
+      comment on column app_public.%1$I.last_error is %6$L;
+      comment on column app_public.%1$I.request_key is %7$L;
+      comment on constraint %8$I on app_public.%1$I is %9$L',
+      name, E'@behavior -*\n\nThe application.',
+      'How it is set up, without anything secret. What is shown once, such as authorizationUrl, secret or feedUrl, is '
+      'in the answer of the operation only.',
+      E'@secret\n\nWhen the application let it in last.', E'@secret\n\nWhen something went through it last.',
+      E'@secret\n\nWhat went wrong last; null once it works again.',
+        E'@secret\n@behavior -*\n\nThe request that made it.',
+      name || '_app_id_fkey', E'@fieldName app\n@backwardBehavior -*\n\nThe application.');
+  end loop;
+end $$;
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('organization_integration', 'status', 'ENABLED', 'enabled'), ('organization_integration', 'status', 'DISABLED',
+    'disabled'), ('organization_integration', 'status', 'ERROR', 'failed'),
+  ('user_integration', 'status', 'ENABLED', 'enabled'), ('user_integration', 'status', 'DISABLED', 'disabled'),
+  ('user_integration', 'status', 'ERROR', 'failed');
+
+-- That something went through is no change of the record: whoever read it may still change it.
+do $$
+declare
+  name text;
+  columns constant text := 'row(%1$s.app_id, %1$s.name, %1$s.status, %1$s.status_reason, %1$s.config, '
+    '%1$s.external_account, %1$s.connected_at, %1$s.deleted_at)';
+begin
+  foreach name in array array['organization_integrations', 'user_integrations'] loop
+    execute format('create or replace trigger _900_touch before update on app_public.%I for each row when (%s is
+      distinct from %s)
+      execute function app_private.tg__touch()', name, format(columns, 'old'), format(columns, 'new'));
+  end loop;
+end $$;
+
+create function app_public.organization_integrations_allowed_transitions(i app_public.organization_integrations) returns
+  app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('organization_integration', to_jsonb(i)) $$;
+
+create function app_public.user_integrations_allowed_transitions(i app_public.user_integrations) returns
+  app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('user_integration', to_jsonb(i)) $$;
+comment on function app_public.organization_integrations_allowed_transitions is
+  E'@notNull\n\nThe steps that the integration can take from its status.';
+comment on function app_public.user_integrations_allowed_transitions is
+  E'@notNull\n\nThe steps that the integration can take from its status.';
+
+create function app_public.integration_apps_installed(a app_public.integration_apps) returns boolean
+language sql stable as $$
+  select case a.scope when 'USER' then exists (select from app_public.user_integrations i where i.app_id = a.id
+    and i.user_id = (select app_hidden.viewer_integrator()))
+    else exists (select from app_public.organization_integrations i where i.app_id = a.id
+      and i.organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))) end
+$$;
+comment on function app_public.integration_apps_installed is
+  E'@notNull\n\nWhether the viewer has connected it, or an organization that the viewer administers.';
+
+create function app_public.organization_integration_apps() returns setof app_public.integration_apps
+language sql stable rows 20 as $$ select a.* from app_public.integration_apps a where a.scope = 'ORGANIZATION'
+  order by a.name, a.id $$;
+
+create function app_public.user_integration_apps() returns setof app_public.integration_apps
+language sql stable rows 20 as $$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
+  a.id $$;
+comment on function app_public.organization_integration_apps is
+  E'@ordered\n\nThe applications that organizations can connect; none without signing in.';
+comment on function app_public.user_integration_apps is
+  E'@ordered\n\nThe applications that users can connect; none without signing in.';
+grant execute on function app_public.organization_integrations_allowed_transitions,
+  app_public.user_integrations_allowed_transitions, app_public.users_integrations,
+  app_public.integration_apps_installed, app_public.organization_integration_apps, app_public.user_integration_apps to
+  plat_user, plat_anonymous;
+
+create function app_private.note_configured_apps(client text) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  update app_public.integration_apps a set available = client is not null where a.auth_type = 'OAUTH2'
+    and a.available <> (client is not null)
+$$;
+comment on function app_private.note_configured_apps(text) is
+  'Whether the operator has registered the service where consents are given; null: nowhere.';
+grant execute on function app_private.note_configured_apps to plat_authenticator;

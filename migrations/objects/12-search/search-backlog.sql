@@ -1,0 +1,93 @@
+-- Many records at once. The words of a record take longer to index than the record itself takes to write. A statement
+-- that adds thousands leaves them for later: a job indexes them as soon as they are committed, and a search in their
+-- organization that comes before it has that done first, as it would settle a deadline (000060).
+
+comment on table app_private.search_backlog is 'Records whose words are not indexed yet, some hundreds in a row.';
+
+create function app_private.make_search_function(table_name text) returns void
+language plpgsql volatile as $$
+declare
+  searchable app_private.searchable_tables;
+  target text := format('insert into app_private.%I as t (id, type, organization_id, project_id, scopes, offered, '
+    'is_deleted, names, more)', 'search_' || table_name);
+begin
+  select s.* into strict searchable from app_private.searchable_tables s
+    where s.table_name = make_search_function.table_name;
+  execute format($f$
+    create or replace function app_private.%1$I() returns trigger
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $t$
+    declare
+      names text[];
+    begin
+      if tg_op = 'INSERT' then
+        if (select count(*) from (select from added limit 1001) a) > 1000 then
+          insert into app_private.search_backlog (type, organization_id, ids)
+            select %2$L, a.organization_id, array_agg(a.id)
+            from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
+              group by a.organization_id, a.part;
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          return null;
+        end if;
+        with texts as (%3$s %4$s from added r returning t.names)
+          select array_agg(t.names) into names from texts t;
+      else
+        with texts as (%3$s %4$s from (select new.*) r
+          on conflict (id) do update set scopes = excluded.scopes, offered = excluded.offered,
+            is_deleted = excluded.is_deleted, names = excluded.names, more = excluded.more
+          returning t.names)
+          select array_agg(t.names) into names from texts t;
+      end if;
+      perform app_private.learn_words(names);
+      return null;
+    end $t$ $f$, 'tg_' || table_name || '__search', searchable.type, target, searchable.texts);
+  execute format('comment on function app_private.%I() is %L', 'tg_' || table_name || '__search',
+    'Keeps the words by which the records are found.');
+end $$;
+comment on function app_private.make_search_function(text) is
+  'Makes the trigger function that keeps the words of a table''s records.';
+
+select app_private.make_search_function(s.table_name) from app_private.searchable_tables s;
+
+create function app_private.catch_up_search(batch int default 1) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  part app_private.search_backlog;
+  searchable app_private.searchable_tables;
+  names text[];
+  done int := 0;
+begin
+  if not exists (select from app_private.search_backlog) then
+    return 0;
+  end if;
+  -- One at a time: whoever waits finds it done.
+  perform pg_advisory_xact_lock(hashtextextended('plat.search_backlog', 0));
+  while done < batch loop
+    delete from app_private.search_backlog b where b.id = (select min(o.id) from app_private.search_backlog o)
+      returning * into part;
+    exit when not found;
+    select s.* into strict searchable from app_private.searchable_tables s where s.type = part.type;
+    -- A record that changed meanwhile is there already, with its newest words.
+    execute format('with texts as (insert into app_private.%I as t (id, type, organization_id, project_id, scopes,
+      offered, is_deleted, names, more)
+        %s from app_public.%I r where r.id = any ($1) on conflict (id) do nothing returning t.names)
+      select array_agg(t.names) from texts t', 'search_' || searchable.table_name, searchable.texts,
+        searchable.table_name) into names using part.ids;
+    perform app_private.learn_words(names);
+    done := done + 1;
+  end loop;
+  return done;
+end $$;
+comment on function app_private.catch_up_search(int) is
+  'Indexes the words of some of the backlog, the oldest first; returns how many rows of it.';
+grant execute on function app_private.catch_up_search to plat_worker;
+
+create function app_private.stop_when_words_are_due(type text, organizations uuid[]) returns void
+language plpgsql stable as $$
+begin
+  if app_hidden.setting('punctual') = 'on' and exists (select from app_private.search_backlog b
+    where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations)) then
+    raise exception 'words are to be indexed; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+  end if;
+end $$;
+comment on function app_private.stop_when_words_are_due(text, uuid[]) is
+  'Raises PLAT1 while records of these organizations wait to be indexed, for callers that settle what is due.';

@@ -1,0 +1,92 @@
+-- Exports that an organization puts together once and runs again and again.
+
+create policy readers on app_public.custom_exports for select to plat_user
+  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('report.read'))));
+create policy managers_insert on app_public.custom_exports for insert to plat_user
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+create policy managers_update on app_public.custom_exports for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+create policy managers_delete on app_public.custom_exports for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+select app_private.make_record('custom_exports', 'custom_export', 'report.manage');
+
+grant select on app_public.custom_exports to plat_user, plat_anonymous, plat_worker;
+grant insert (organization_id, project_id, name, description, subject, format, columns, filter, sort),
+  update (name, description, format, columns, filter, sort), delete on app_public.custom_exports to plat_user;
+
+comment on table app_public.custom_exports is
+  'An export that an organization put together; runCustomExport makes a file of it.';
+comment on column app_public.custom_exports.organization_id is 'The organization whose records it has.';
+comment on column app_public.custom_exports.project_id is 'The only project whose records it has.';
+comment on column app_public.custom_exports.name is 'What people call it, and its files.';
+comment on column app_public.custom_exports.description is 'What it is about.';
+comment on column app_public.custom_exports.subject is 'What its rows are.';
+comment on column app_public.custom_exports.format is 'The kind of file.';
+comment on column app_public.custom_exports.columns is
+  E'@insertOptional\n\nA list of names of columns, or of {column, as}; those of the subject where left out.';
+comment on column app_public.custom_exports.filter is
+  'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
+comment on column app_public.custom_exports.sort is
+  'In which order: a list of names of columns, or of {column, direction}; the latest first where left out.';
+comment on column app_public.custom_exports.created_by_id is E'@behavior -*\n\nWho created it.';
+comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
+  E'@parent\n@fieldName organization\n@foreignFieldName customExports\n@backwardPermission '
+  'org.member\n@backwardDescription The exports that the organization put together; null for outsiders.\n\nThe '
+  'organization.';
+comment on constraint custom_exports_project_id_fkey on app_public.custom_exports is
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exports is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+
+-- How many columns a page has room for is said here only, of those that were named and of those that are there by
+-- default.
+create function app_hidden.export_query(subject text, format text, organization_id uuid, project_id uuid, columns jsonb,
+  filter jsonb, sort jsonb) returns app_hidden.report_query
+language plpgsql stable as $$
+declare
+  most constant int := case when format = 'PDF' and subject <> 'FLOOR_PLANS' then 12 end;
+  asked app_hidden.report_query;
+begin
+  asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, '{}', sort);
+  if asked.group_by <> '{}' then
+    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it.', 'columns');
+  elsif jsonb_array_length(columns) > most then
+    perform app_hidden.refuse_report(format('A page has room for %s columns; name those that matter, or choose another '
+      'format.', most), 'columns');
+  end if;
+  if most is not null then
+    asked.columns := jsonb_path_query_array(asked.columns, format('$[0 to %s]', most - 1)::jsonpath);
+  end if;
+  return asked;
+end $$;
+comment on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb) is
+  'What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold.';
+
+create function app_private.tg_custom_exports__check() returns trigger
+language plpgsql volatile as $$
+declare
+  query app_hidden.report_query;
+begin
+  if tg_op = 'UPDATE' and (old.columns, old.filter, old.sort, old.format) is not distinct
+    from (new.columns, new.filter, new.sort, new.format) then
+    return new;
+  end if;
+  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
+    return new; -- the policy refuses it
+  end if;
+  if length(new.columns::text) + length(new.filter::text) + length(new.sort::text) > 100000 then
+    perform app_hidden.refuse_report('An export has 100,000 characters at most.', 'filter');
+  end if;
+  query := app_hidden.export_query(new.subject, new.format, new.organization_id, new.project_id, new.columns,
+    new.filter, new.sort);
+  -- Left out, the columns are those that there are by default today.
+  new.columns := coalesce(new.columns, jsonb_path_query_array(query.columns, '$[*].name'));
+  return new;
+end $$;
+create trigger _200_check before insert or update on app_public.custom_exports for each row
+  execute function app_private.tg_custom_exports__check();
+
+create function app_public.custom_exports_last_export(c app_public.custom_exports) returns app_public.exports
+language sql stable as $$ select e.* from app_public.exports e where e.custom_export_id = c.id order by e.id desc
+  limit 1 $$;
+comment on function app_public.custom_exports_last_export is 'The latest file that the viewer may see.';

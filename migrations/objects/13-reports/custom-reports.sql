@@ -1,0 +1,192 @@
+-- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by
+-- whoever looks, with their rights; so a report that is shared shows to each what they may see.
+
+comment on table app_private.report_runs is
+  'When a report was looked at last, to the minute: apart from the record, so that looking is no change of it.';
+
+create policy readers on app_public.custom_reports for select to plat_user
+  using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('report.read')))
+    and (created_by_id = (select app_public.current_user_id()) or visibility = 'ORGANIZATION'
+      or (visibility = 'PROJECT' and exists (select from app_public.projects p where p.id = project_id))));
+create policy managers_insert on app_public.custom_reports for insert to plat_user
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+
+-- A report that is PRIVATE is changed and deleted by whoever made it, as it is found by them only.
+create policy managers_update on app_public.custom_reports for update to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
+    and (created_by_id = (select app_public.current_user_id()) or visibility <> 'PRIVATE'))
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+create policy managers_delete on app_public.custom_reports for delete to plat_user
+  using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
+    and (created_by_id = (select app_public.current_user_id()) or visibility <> 'PRIVATE'));
+select app_private.make_record('custom_reports', 'custom_report', 'report.manage');
+
+grant select on app_public.custom_reports to plat_user, plat_anonymous, plat_worker;
+grant insert (organization_id, project_id, name, description, kind, subject, columns, filter, group_by, chart,
+  visibility), update (name, description, kind, columns, filter, group_by, chart, visibility), delete on
+  app_public.custom_reports to plat_user;
+
+comment on table app_public.custom_reports is 'A report that an organization put together.';
+comment on column app_public.custom_reports.organization_id is 'The organization whose records it shows.';
+comment on column app_public.custom_reports.project_id is 'The only project whose records it shows.';
+comment on column app_public.custom_reports.name is 'What people call it.';
+comment on column app_public.custom_reports.description is 'What it is about.';
+comment on column app_public.custom_reports.kind is 'What it is for.';
+comment on column app_public.custom_reports.subject is 'What its rows are.';
+comment on column app_public.custom_reports.columns is
+  E'@insertOptional\n\nA list of names of columns, or of {column, aggregate, as} with an aggregate COUNT, '
+  'COUNT_DISTINCT, SUM, AVERAGE, MIN or MAX; those of the subject, or a count, where left out.';
+comment on column app_public.custom_reports.filter is
+  'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
+comment on column app_public.custom_reports.group_by is
+  'Columns to group by; days and times also by day, week, month, quarter or year of the time zone of the project or '
+  'organization, such as insertedAt:month.';
+comment on column app_public.custom_reports.chart is 'How it is drawn.';
+comment on column app_public.custom_reports.visibility is 'Who finds it; each sees of its rows what they may see.';
+comment on column app_public.custom_reports.created_by_id is E'@behavior -*\n\nWho created it.';
+comment on constraint custom_reports_project_of_visibility on app_public.custom_reports is
+  'A report for those who see its project needs a project.';
+comment on constraint custom_reports_organization_id_fkey on app_public.custom_reports is
+  E'@parent\n@fieldName organization\n@foreignFieldName customReports\n@backwardPermission '
+  'org.member\n@backwardDescription The reports that the viewer finds; null for outsiders.\n\nThe organization.';
+comment on constraint custom_reports_project_id_fkey on app_public.custom_reports is
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+comment on constraint custom_reports_created_by_id_fkey on app_public.custom_reports is
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+
+create function app_private.tg_custom_reports__check() returns trigger
+language plpgsql volatile as $$
+declare
+  query app_hidden.report_query;
+begin
+  if tg_op = 'UPDATE' and (old.columns, old.filter, old.group_by) is not distinct
+    from (new.columns, new.filter, new.group_by) then
+    return new;
+  end if;
+  if not app_hidden.organization_can(new.organization_id, 'report.manage') then
+    return new; -- the policy refuses it
+  end if;
+  if length(new.columns::text) + length(new.filter::text) > 100000 then
+    perform app_hidden.refuse_report('A report has 100,000 characters at most.', 'filter');
+  end if;
+  new.group_by := coalesce(new.group_by, '{}');
+  query := app_hidden.report_query(new.subject, new.organization_id, new.project_id, new.columns, new.filter,
+    new.group_by);
+  -- Left out, the columns are those that the subject has by default today.
+  new.columns := coalesce(new.columns, (select jsonb_agg(case when c.value ? 'aggregate'
+    then jsonb_build_object('aggregate', c.value -> 'aggregate') else c.value -> 'name' end order by c.place)
+    from jsonb_array_elements(query.columns) with ordinality c (value, place)));
+  return new;
+end $$;
+create trigger _200_check before insert or update on app_public.custom_reports for each row
+  execute function app_private.tg_custom_reports__check();
+
+create function app_private.note_report_run(id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if current_setting('transaction_read_only') = 'on' then
+    return;
+  end if;
+  insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
+    on conflict (report_id) do update set last_run_at = excluded.last_run_at
+      where r.last_run_at < now() - interval '1 minute';
+end $$;
+comment on function app_private.note_report_run(uuid) is
+  E'@withoutViewer Callers have seen the report as the viewer; it notes the time only.\n\nNotes, to the minute, that a '
+  'report was looked at.';
+grant execute on function app_private.note_report_run to plat_user;
+
+create function app_public.custom_reports_last_run_at(r app_public.custom_reports) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select n.last_run_at from app_private.report_runs n
+  where n.report_id = r.id and r.organization_id = any (array(select app_hidden.viewer_organizations('report.read')))
+$$;
+
+create function app_public.custom_reports_definition(r app_public.custom_reports) returns jsonb
+language sql stable as $$
+  select jsonb_build_object('subject', r.subject, 'columns', r.columns, 'filter', r.filter, 'groupBy', r.group_by,
+    'chart', r.chart)
+$$;
+
+create function app_public.custom_reports_rows(r app_public.custom_reports, first int default null,
+  after text default null) returns json
+language plpgsql stable as $$
+declare
+  most constant int := 1000;
+  amount constant int := coalesce(first, 100);
+  query app_hidden.report_query;
+  is_grouped boolean;
+  cursor_text text;
+  page_after jsonb;
+  rows json;
+  ends jsonb;
+  has_more boolean;
+begin
+  if amount < 0 then
+    perform app_hidden.refuse_report('first is zero or more.', 'first');
+  elsif amount > most then
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('first is %s at most; take further rows with after.', most),
+      jsonb_build_object('field', 'first', 'limit', most));
+  end if;
+  query := app_hidden.report_query(r.subject, r.organization_id, r.project_id, r.columns, r.filter, r.group_by);
+  is_grouped := query.group_by <> '{}';
+  if after is not null then
+    begin
+      cursor_text := convert_from(decode(after, 'base64'), 'UTF8');
+      page_after := cursor_text::jsonb;
+      -- Of a page of groups how many went before; of one of rows, the last of them.
+      if is_grouped then
+        perform (page_after ->> 0)::int;
+      else
+        execute format('select from %s t where (t.%I, t.id) < (($1 ->> 0)::%s, ($1 ->> 1)::uuid) limit 0',
+          query.relation, query.latest,
+          (select format_type(a.atttypid, null) from pg_attribute a where a.attrelid = query.relation::regclass
+            and a.attname = query.latest)) using page_after;
+      end if;
+    exception when data_exception then
+      page_after := null;
+    end;
+    if page_after is null or jsonb_typeof(page_after) <> 'array'
+      or jsonb_array_length(page_after) <> (case when is_grouped then 1 else 2 end) then
+      perform app_hidden.refuse_report('This is no cursor of this report; give an endCursor that it returned.',
+        'after');
+    end if;
+  end if;
+  execute format('select coalesce(json_agg(p.answer) filter (where p.place <= %1$s), ''[]''), count(*) > %1$s,
+    (array_agg(p.at order by p.place) filter (where p.place = %1$s))[1]
+    from (select row_number() over () as place, p.at, row_to_json((select a from (select %2$s) a)) as answer from (
+      select %3$s as at, %4$s from %5$s t where %6$s%7$s%8$s order by %9$s limit %10$s%11$s) p) p',
+    amount,
+    (select string_agg(format('p.%1$I', c.value ->> 'name'), ', ' order by c.place)
+      from jsonb_array_elements(query.columns) with ordinality c (value, place)),
+    case when is_grouped then 'null::jsonb' else format('jsonb_build_array(t.%I, t.id)', query.latest) end,
+    (select string_agg(format('%s as %I', app_hidden.report_value(query.expressions[c.place], c.value ->> 'type',
+      'json', query.time_zone), c.value ->> 'name'), ', ' order by c.place)
+      from jsonb_array_elements(query.columns) with ordinality c (value, place)),
+    query.relation, query.conditions,
+    case when page_after is not null and not is_grouped
+      then format(' and (t.%I, t.id) < (%L, %L::uuid)', query.latest, page_after ->> 0, page_after ->> 1) end,
+    case when is_grouped then ' group by ' || array_to_string(query.group_by, ', ') end,
+    case when is_grouped then coalesce(nullif((select string_agg(g.expression || ' nulls last', ', ' order by g.place)
+        from unnest(query.group_by) with ordinality g (expression, place) where g.expression <> '()'), ''), '1')
+          else query.ordering end,
+    amount + 1,
+    case when is_grouped and page_after is not null then format(' offset %s', greatest(0, (page_after ->> 0)::int)) end)
+    into rows, has_more, ends;
+  perform app_private.note_report_run(r.id);
+  return json_build_object('columns', query.columns, 'rows', rows, 'timeZone', query.time_zone, 'pageInfo',
+    json_build_object('hasNextPage', has_more,
+    'endCursor', case when json_array_length(rows) > 0 then replace(encode(convert_to((case when is_grouped
+      then jsonb_build_array(coalesce((page_after ->> 0)::int, 0) + json_array_length(rows)) else ends end)::text,
+        'UTF8'), 'base64'), E'\n', '') end));
+end $$;
+grant execute on function app_public.custom_reports_last_run_at, app_public.custom_reports_definition,
+  app_public.custom_reports_rows to plat_user, plat_anonymous;
+comment on function app_public.custom_reports_last_run_at is 'When somebody looked at its rows last, to the minute.';
+comment on function app_public.custom_reports_definition is E'@notNull\n\nWhat it asks for, in one object.';
+comment on function app_public.custom_reports_rows is
+  E'@notNull\n'
+  '@arg first How many rows: 100 where left out, 1000 at most.\n'
+  '@arg after The endCursor of the page before.\n\n'
+  'What it shows now, as far as the viewer may see it: {columns: [{name, type, aggregate}], rows: [{name: '
+  'value}], timeZone, pageInfo: {hasNextPage, endCursor}}. The latest comes first; groups come in their order.';

@@ -1,0 +1,241 @@
+-- What the drafting service writes for people, and what they make of it:
+--
+-- PENDING → COMPLETED, BLOCKED or FAILED, by the service; COMPLETED → ACCEPTED or DISCARDED by hand; BLOCKED, FAILED →
+-- DISCARDED
+--
+-- The text is made outside of any transaction: the row is PENDING before the provider is asked, and settled after. One
+-- whose process died meanwhile is FAILED when its time is over. BLOCKED has no text: nobody can send what was found to
+-- be wrong. Nothing is ever sent from here.
+--
+-- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told
+-- counts as an answer.
+--
+-- A ticket may be about a draft: whoever resolves it may send the draft.
+
+comment on type app_public.generation_fact is 'A fact that a draft uses, and where it comes from.';
+
+comment on column app_public.generation_fact.statement is E'@notNull\n\nWhat it says.';
+comment on column app_public.generation_fact.subject_type is
+  E'@notNull\n\nThe kind of record it comes from, such as unit.';
+comment on column app_public.generation_fact.subject_id is E'@notNull\n\nThe record it comes from.';
+comment on column app_public.generation_fact.field is E'@notNull\n\nThe field of that record, such as price.';
+
+create policy seers_of_lead on app_public.service_intelligence_generations for select to plat_user
+  using (deleted_at is null and exists (select from app_public.leads l where l.id = lead_id));
+select app_private.make_project_record('service_intelligence_generations', 'generation', 'lead.write');
+select app_private.make_state_machine('service_intelligence_generations', 'generation',
+  steps => array[
+    ['PENDING', 'COMPLETED', 'service'], ['PENDING', 'BLOCKED', 'service'], ['PENDING', 'FAILED', 'service'],
+    ['COMPLETED', 'ACCEPTED', 'hand'], ['COMPLETED', 'DISCARDED', 'hand'], ['BLOCKED', 'DISCARDED', 'hand'],
+    ['FAILED', 'DISCARDED', 'hand']],
+  initial => array['PENDING']);
+select app_private.make_deadline('generation', 'app_public.service_intelligence_generations', 'pending_until',
+  'new.status = ''PENDING''', '{status}',
+  'app_private.settle_overdue_generation(uuid)');
+
+grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous, plat_worker;
+
+comment on constraint generations_text on app_public.service_intelligence_generations is
+  'A draft has a subject, a body and the facts it uses.';
+comment on table app_public.service_intelligence_generations is
+  E'@defaultOrder id desc\n\nA text that the drafting service wrote for a person to look at. Nothing is sent.';
+comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
+comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
+comment on column app_public.service_intelligence_generations.status is E'@filter\n\nWhat became of it.';
+comment on column app_public.service_intelligence_generations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.service_intelligence_generations.requested_by_id is
+  'Who asked for it; null where a workflow did.';
+comment on column app_public.service_intelligence_generations.subject is E'@secret\n\nThe subject of the mail.';
+comment on column app_public.service_intelligence_generations.body is E'@secret\n\nThe text, without any markup.';
+comment on column app_public.service_intelligence_generations.language is 'The language it is written in.';
+comment on column app_public.service_intelligence_generations.tone is 'How it sounds.';
+comment on column app_public.service_intelligence_generations.purpose is
+  'What it is for, in the words of whoever asked.';
+comment on column app_public.service_intelligence_generations.facts is
+  E'@secret\n\nThe facts it uses: which record each statement comes from.';
+comment on column app_public.service_intelligence_generations.warnings is
+  'What to know before it is used: no consent, an unknown price, why it was blocked.';
+comment on column app_public.service_intelligence_generations.model is
+  'What wrote it; embedded where the service composed it by itself.';
+comment on column app_public.service_intelligence_generations.error is 'Why there is no text.';
+comment on column app_public.service_intelligence_generations.pending_until is
+  E'@secret\n@behavior -*\n\nWhen it is given up, unless it is settled.';
+comment on column app_public.service_intelligence_generations.request_key is
+  E'@secret\n@behavior -*\n\nWhat tells a repeat of the request from a new one.';
+comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
+  E'@parent\n@fieldName lead\n@foreignFieldName generations\n@backwardDescription What was drafted for the lead, '
+  'newest first.\n\nThe lead that it is for.';
+comment on constraint service_intelligence_generations_requested_by_id_fkey
+  on app_public.service_intelligence_generations is
+  E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it; null where a workflow did.';
+
+insert into app_private.event_names (subject, column_name, value, name) values
+  ('generation', 'status', 'COMPLETED', 'completed'), ('generation', 'status', 'BLOCKED', 'blocked'),
+  ('generation', 'status', 'FAILED', 'failed'),
+  ('generation', 'status', 'ACCEPTED', 'accepted'), ('generation', 'status', 'DISCARDED', 'discarded');
+
+create function app_private.settle_generation(id uuid,
+  outcome jsonb) returns app_public.service_intelligence_generations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  generation app_public.service_intelligence_generations;
+  service_before text := coalesce(current_setting('plat.service', true), '');
+  actor_before text := coalesce(current_setting('plat.actor_type', true), '');
+  clock_before text := coalesce(current_setting('plat.clock', true), '');
+begin
+  select g.* into generation from app_public.service_intelligence_generations g
+    where g.id = settle_generation.id for no key update;
+  if generation.status = 'PENDING' then
+    perform set_config('plat.service', 'on', true);
+    perform set_config('plat.actor_type', 'AI', true);
+    -- What was asked for comes to its end, though its project was archived meanwhile.
+    perform set_config('plat.clock', 'on', true);
+    update app_public.service_intelligence_generations g set
+        status = outcome ->> 'status', subject = outcome ->> 'subject', body = outcome ->> 'body',
+          language = coalesce(outcome ->> 'language', g.language),
+        model = outcome ->> 'model', error = outcome ->> 'error',
+        -- What failed may be tried again under the same idempotency key.
+        request_key = case when outcome ->> 'status' <> 'FAILED' then g.request_key end,
+        facts = array(select row(f.statement, f.subject_type, f.subject_id, f.field)::app_public.generation_fact
+          from jsonb_to_recordset(coalesce(outcome -> 'facts', '[]')) f (statement text, subject_type text,
+            subject_id uuid, field text)),
+        warnings = array(select w from jsonb_array_elements_text(coalesce(outcome -> 'warnings', '[]')) w)
+      where g.id = generation.id returning g.* into generation;
+    perform set_config('plat.service', service_before, true);
+    perform set_config('plat.actor_type', actor_before, true);
+    perform set_config('plat.clock', clock_before, true);
+  end if;
+  return generation;
+end $$;
+comment on function app_private.settle_generation(uuid, jsonb) is
+  'Notes what the drafting service made: {status, subject, body, language, facts, warnings, model, error}. One that is '
+  'settled already stays as it is.';
+
+create function app_private.settle_overdue_generation(id uuid) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.settle_generation(id,
+    '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
+$$;
+
+-- What people make of it.
+create function app_private.require_generation(id uuid,
+  expected_version int) returns app_public.service_intelligence_generations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  generation app_public.service_intelligence_generations;
+  lead app_public.leads;
+begin
+  perform app_hidden.require_viewer();
+  select g.* into generation from app_public.service_intelligence_generations g where g.id = require_generation.id
+    and g.deleted_at is null for no key update;
+  select l.* into lead from app_public.leads l where l.id = generation.lead_id and l.deleted_at is null;
+  if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.read')
+    then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such draft.', '{"field": "id"}');
+  elsif not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write') then
+    perform app_hidden.refuse('service_intelligence_generations', 'change');
+  elsif generation.version <> expected_version then
+    perform app_hidden.fail('VERSION_MISMATCH',
+      'Somebody else changed this record meanwhile; read it again and repeat your change.',
+      jsonb_build_object('currentVersion', generation.version));
+  end if;
+  return generation;
+end $$;
+comment on function app_private.require_generation(uuid, int) is
+  'The draft, locked; refuses whoever does not see its lead, or may not write to it.';
+
+create function app_public.accept_generation(id uuid, subject app_public.short_text default null,
+  body app_public.long_text default null, expected_version int default null)
+returns app_public.service_intelligence_generations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  generation app_public.service_intelligence_generations := app_private.require_generation(accept_generation.id,
+    accept_generation.expected_version);
+begin
+  if generation.status = 'COMPLETED'
+    and exists (select from app_public.leads l where l.id = generation.lead_id and l.do_not_contact) then
+    perform app_hidden.fail('CONFLICT', 'The lead has asked not to be contacted; discard the draft.');
+  end if;
+  update app_public.service_intelligence_generations g set status = 'ACCEPTED',
+      subject = coalesce(accept_generation.subject, g.subject), body = coalesce(accept_generation.body, g.body)
+    where g.id = generation.id returning g.* into generation;
+  return generation;
+end $$;
+comment on function app_public.accept_generation is
+  E'@arg id The draft, which is COMPLETED.\n'
+  '@arg subject Another subject, where the person changed it.\n'
+  '@arg body Another text, where the person changed it.\n'
+  '@arg expectedVersion The version that the caller has read; another present version is refused with '
+  'VERSION_MISMATCH.\n\n'
+  'Takes a draft, as it is or with what the person changed. Nothing is sent. Refused with CONFLICT once the '
+  'lead has asked not to be contacted.';
+
+create function app_public.discard_generation(id uuid,
+  expected_version int default null) returns app_public.service_intelligence_generations
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  generation app_public.service_intelligence_generations := app_private.require_generation(discard_generation.id,
+    discard_generation.expected_version);
+begin
+  update app_public.service_intelligence_generations g set status = 'DISCARDED' where g.id = generation.id
+    returning g.* into generation;
+  return generation;
+end $$;
+comment on function app_public.discard_generation is $$
+@arg id The draft.
+@arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
+
+Puts a draft away that nobody wants.$$;
+
+create function app_public.service_intelligence_generations_allowed_transitions(g
+  app_public.service_intelligence_generations) returns app_public.transition[]
+language sql stable as $$ select app_hidden.transitions_from('generation', jsonb_build_object('status', g.status)) $$;
+grant execute on function app_public.accept_generation, app_public.discard_generation,
+  app_public.service_intelligence_generations_allowed_transitions to plat_user, plat_anonymous;
+comment on function app_public.service_intelligence_generations_allowed_transitions is
+  E'@notNull\n\nThe steps that the draft can take by hand from its status.';
+
+create function app_private.send_generation(generation_id uuid, sender_id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  generation app_public.service_intelligence_generations;
+  lead app_public.leads;
+begin
+  select g.* into generation from app_public.service_intelligence_generations g where g.id = generation_id
+    and g.deleted_at is null for no key update;
+  select l.* into lead from app_public.leads l where l.id = generation.lead_id and l.deleted_at is null;
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such draft.');
+  elsif lead.do_not_contact then
+    perform app_hidden.fail('CONFLICT', 'The lead has asked not to be contacted; discard the draft.');
+  elsif lead.email is null then
+    perform app_hidden.fail('CONFLICT', 'The lead has no e-mail address.');
+  end if;
+  if generation.status <> 'ACCEPTED' then
+    update app_public.service_intelligence_generations g set status = 'ACCEPTED' where g.id = generation.id;
+  end if;
+  perform app_private.add_job('generation__sent', jsonb_build_object('id', generation.id, 'senderId', sender_id),
+    job_key => 'generation ' || generation.id);
+  perform app_private.lead_interaction(lead.id, now(), true);
+end $$;
+comment on function app_private.send_generation(uuid, uuid) is
+  'Accepts a draft, unless it is, and has it sent to its lead, once; answers go to the sender. Refused for leads '
+  'without address or that asked not to be contacted.';
+
+create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if ticket.generation_id is null then
+    perform app_hidden.fail('CONFLICT', 'This ticket is about no draft.');
+  end if;
+  perform app_private.send_generation(ticket.generation_id, ticket.resolved_by_id);
+  return true;
+end $$;
+comment on function app_private.send_draft_by_ticket(app_public.escalation_tickets) is
+  'Sends the draft of a ticket to its lead.';
+insert into app_hidden.ticket_actions (action, permission, perform)
+  values ('SEND_DRAFT', 'lead.write', 'app_private.send_draft_by_ticket');

@@ -1,0 +1,98 @@
+/**
+ * A data folder with the migrated database, made once for each content of the migrations: to copy it takes a twentieth of migrating.
+ * It lies in node_modules/.cache/migrated. Nobody ever starts it there, so that runs side by side can share it.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
+import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { migrate } from "../database/migrate.ts";
+import { scratchFolder } from "./scratchFolder.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+const cache = join(repository, "node_modules/.cache/migrated");
+/** What decides how the migrated database and its data folder look. */
+const sources = [
+  "migrations",
+  "src/database",
+  "src/keptSecret.ts",
+  "src/cli/migratedDataDir.ts",
+  "package-lock.json",
+];
+/** So many are kept whatever their age, for those who go from branch to branch. */
+const mostKept = 4;
+const hour = 3_600_000;
+const logger = { info() {}, warn: console.warn, error: console.error };
+
+/**
+ * Makes the folder if there is none for the present migrations.
+ * @returns the folder, from which `copyDataDir` copies.
+ */
+export async function migratedDataDir(): Promise<string> {
+  const folder = join(cache, await contentKey());
+  if (!(await stat(folder).catch(() => undefined))) {
+    await mkdir(cache, { recursive: true });
+    await removeStale();
+    await make(folder);
+  }
+  const now = new Date();
+  await utimes(folder, now, now);
+  return folder;
+}
+
+/** Changes with everything that the migrated database depends on. */
+async function contentKey(): Promise<string> {
+  const hash = createHash("sha256").update(`${process.arch} ${process.getuid?.()}`);
+  for (const source of sources)
+    for (const file of await filesOf(join(repository, source)))
+      hash.update(`\0${file.slice(repository.length)}\0`).update(await readFile(file));
+  return hash.digest("hex").slice(0, 24);
+}
+
+async function filesOf(path: string): Promise<string[]> {
+  if ((await stat(path)).isFile()) return [path];
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .toSorted();
+}
+
+/** Makes it elsewhere and moves it to its place when it is whole: what is killed meanwhile leaves nothing half made there. */
+async function make(folder: string): Promise<void> {
+  const unfinished = `${folder}.unfinished-${randomUUID()}`;
+  const made = await scratchFolder("migrated");
+  try {
+    const postgres = await startEmbeddedPostgres({ dataDir: made, fast: true, logger });
+    try {
+      await migrate(postgres.connectionString, { logger });
+    } finally {
+      await postgres.stop();
+    }
+    await mkdir(unfinished, { mode: 0o711 });
+    await copyDataDir(made, unfinished);
+    await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
+      // Another run was faster; what it made is as good.
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await removeDataDir(unfinished);
+    await removeDataDir(made);
+  }
+}
+
+/** Removes what no run has used for an hour, but not the latest few. */
+async function removeStale(): Promise<void> {
+  const found = await Promise.all(
+    (await readdir(cache)).map(async (name) => {
+      const folder = join(cache, name);
+      return { folder, usedAt: (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0 };
+    }),
+  );
+  const stale = found
+    .toSorted((a, b) => b.usedAt - a.usedAt)
+    .slice(mostKept - 1)
+    .filter(({ usedAt }) => usedAt < Date.now() - hour);
+  for (const { folder } of stale) await removeDataDir(folder);
+}

@@ -1,0 +1,55 @@
+/** Folders of databases that live for minutes. */
+import { access, chmod, constants, mkdtemp, readdir, stat, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { removeDataDir } from "../database/dataDirs.ts";
+import { stopLeftover } from "../database/postmaster.ts";
+
+const memory = "/dev/shm";
+const gigabyte = 2 ** 30;
+
+/** An empty folder. Whoever makes it removes it, with `removeDataDir`. */
+export async function scratchFolder(name: string): Promise<string> {
+  const folder = await mkdtemp(join(await place(), `plat-${name}-${process.pid}-`));
+  // Started by root, the database runs as another user, who has to pass through.
+  await chmod(folder, 0o711);
+  return folder;
+}
+
+/** Stops and removes what processes have left behind that were killed. */
+export async function removeLeftoverFolders(): Promise<void> {
+  const parent = await place();
+  for (const name of await readdir(parent)) {
+    const pid = Number(/^plat-[a-z]+-(\d+)-\w{6}$/.exec(name)?.[1]);
+    if (!pid || isAlive(pid)) continue;
+    const folder = join(parent, name);
+    const owner = (await stat(folder).catch(() => undefined))?.uid;
+    if (owner !== process.getuid?.()) continue;
+    await stopLeftover(join(folder, "postgres", "data"));
+    await removeDataDir(folder);
+  }
+}
+
+/**
+ * In memory where there is plenty of it: cloning a database makes two thousand files, which takes a disk up to a second and memory
+ * a twentieth of one. Otherwise in the system's temporary folder.
+ */
+async function place(): Promise<string> {
+  try {
+    await access(memory, constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = await statfs(memory);
+    if (bavail * bsize >= 2 * gigabyte && process.availableMemory() >= 4 * gigabyte) return memory;
+  } catch {
+    // There is no such folder, as on any system but Linux.
+  }
+  return tmpdir();
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

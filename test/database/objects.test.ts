@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { isAbsolute } from "node:path";
+import { Client } from "pg";
+import { applyObjects, schemaHash, type Applied } from "../../src/database/objects.ts";
+import { SchemaError } from "../../src/database/schemaError.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { migrationFolder } from "../harness/migrationFolder.ts";
+
+const tables = `
+  create table app_public.parents (id int primary key);
+  create table app_public.children (id int primary key, parent int references app_public.parents, name text);`;
+
+let database: TestDatabase;
+let client: Client;
+beforeAll(async () => {
+  database = await createTestDatabase("empty");
+  client = new Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  await client.query("create schema app_public; create schema app_hidden; create schema app_private");
+  await client.query(tables);
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** Applies the files, looks at what they made, and rolls back. */
+async function apply<T>(
+  files: Record<string, string>,
+  look: (applied: Applied) => Promise<T> | T,
+  validate = true,
+): Promise<T> {
+  await using folder = await migrationFolder("", files);
+  await client.query("begin");
+  try {
+    return await look(await applyObjects(client, { folder: folder.path, validate }));
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+async function refusal(files: Record<string, string>): Promise<SchemaError> {
+  const error = await apply(files, () => undefined).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(SchemaError);
+  return error as SchemaError;
+}
+
+test("files may use what later files make: functions, views, rows, and what a generator makes", async () => {
+  const files = {
+    "a/first.sql": `
+      create view app_public.doubles as select id, app_public.twice(id) as twice from app_public.children;
+      create function app_public.atomic() returns int language sql stable
+        begin atomic; select case when true then app_public.twice(2) end; end;
+      comment on function app_public.made() is 'Made by a generator; in a later file.';
+      grant select on app_public.doubles to public;
+      insert into app_public.children (id, parent, name) values (1, 1, 'a;b');`,
+    "b/second.sql": `
+      create function app_public.twice(n int) returns int language sql immutable as $$ select 2 * n $$;
+      create function app_private.make() returns void language plpgsql as $do$
+      begin
+        execute 'create function app_public.made() returns int language sql stable as $$ select 1 $$';
+      end $do$;
+      select app_private.make();
+      insert into app_public.parents values (1);`,
+  };
+  await apply(files, async ({ declaredTables, statements }) => {
+    expect(declaredTables).toEqual(["app_public.children", "app_public.parents"]);
+    expect(statements).toBe(9);
+    const { rows } = await client.query("select twice, app_public.atomic() as four from app_public.doubles");
+    expect(rows).toEqual([{ twice: 2, four: 4 }]);
+  });
+});
+
+test("an error names file, line and column, what PostgreSQL said, and its hint", async () => {
+  const error = await refusal({
+    "a/good.sql": "comment on table app_public.parents is 'Good.';",
+    "a/wrong.sql":
+      "-- Comments count as lines.\ncomment on table app_public.parents is 'é';\n\ncreate policy p on app_public.children\n  using (nam = 'x');\n",
+  });
+  expect(error).toMatchObject({ line: 5, column: 10, code: "42703" });
+  expect(isAbsolute(error.file)).toBe(false);
+  expect(error.message).toMatch(
+    /objects\/a\/wrong\.sql:5:10: column "nam" does not exist\n {2}Hint: .*"children\.name"/,
+  );
+});
+
+test("an error that has no position names the statement that failed, and the function that it called", async () => {
+  const error = await refusal({
+    "fails.sql": `
+      create function app_private.fails() returns void language plpgsql as $$ begin raise 'No.'; end $$;
+      comment on table app_public.parents is 'Good.';
+      select app_private.fails();`,
+  });
+  expect(error.message).toMatch(/fails\.sql:4:7: No\.\n {2}In: PL\/pgSQL function app_private\.fails\(\)/);
+});
+
+test("of several failures the one is told that is wrong itself, not those that miss what it would have made", async () => {
+  const error = await refusal({
+    "a.sql": "comment on function app_public.late() is 'Made below.';",
+    "b.sql":
+      "insert into app_public.parents values ('x');\ncreate function app_public.late() returns int language sql as 'select 1';",
+    "c.sql": "select app_public.late(;",
+  });
+  expect(error.message).toMatch(/c\.sql:1:24: syntax error/);
+});
+
+test("bodies of functions are checked after all is made; faults are told together, with their lines", async () => {
+  const files = {
+    "bodies.sql": `
+create function app_public.one() returns int language sql stable as $$
+  select id
+  from app_public.nothing
+$$;
+create function app_public.two() returns int language plpgsql as $$
+begin
+  return 1 +;
+end $$;`,
+  };
+  const error = await refusal(files);
+  expect(error.line).toBe(4);
+  expect(error.message).toMatch(/bodies\.sql:4:8: relation "app_public\.nothing" does not exist/);
+  expect(error.message).toMatch(/bodies\.sql:8:\d+: syntax error/);
+  await apply(files, ({ statements }) => expect(statements).toBe(2), false);
+});
+
+test("the sum of a folder follows the texts and names of its files, and nothing else", async () => {
+  await using folder = await migrationFolder("", { "a.sql": "select 1;" });
+  const sum = await schemaHash(folder.path);
+  await folder.objects({ "notes.txt": "no SQL" });
+  expect(await schemaHash(folder.path)).toBe(sum);
+  await folder.objects({ "a.sql": "select 2;" });
+  const changed = await schemaHash(folder.path);
+  expect(changed).not.toBe(sum);
+  await folder.objects({ "a.sql": undefined, "b.sql": "select 2;" });
+  expect(await schemaHash(folder.path)).not.toBe(changed);
+});
