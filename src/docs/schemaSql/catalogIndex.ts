@@ -4,15 +4,15 @@ type Kind = CatalogObject["kind"];
 
 /** A catalog, to look up what belongs to what. */
 export class CatalogIndex {
-  readonly objects: readonly CatalogObject[];
-  #byOwner = Map.groupBy<string, CatalogObject>([], () => "");
-  #byKind = Map.groupBy<Kind, CatalogObject>([], () => "table");
-  #comments = new Map<string, string>();
+  readonly #byKind: Map<Kind, CatalogObject[]>;
+  readonly #byName: Map<string, CatalogObject[]>;
+  readonly #byOwner: Map<string, CatalogObject[]>;
+  readonly #comments = new Map<string, string>();
 
   constructor(objects: readonly CatalogObject[]) {
-    this.objects = objects;
     this.#byKind = Map.groupBy(objects, ({ kind }) => kind);
     this.#byOwner = Map.groupBy(objects, ({ kind, on }) => `${kind} ${on}`);
+    this.#byName = Map.groupBy(objects, ({ on }) => on ?? "");
     for (const { identity, definition } of this.ofKind("comment"))
       this.#comments.set(identity.slice("comment on ".length), definition);
   }
@@ -24,6 +24,11 @@ export class CatalogIndex {
   /** What belongs to the table, type or function of that name. */
   of(kind: Kind, name: string): CatalogObject[] {
     return this.#byOwner.get(`${kind} ${name}`) ?? [];
+  }
+
+  /** All that belongs to it. */
+  allOf(name: string): CatalogObject[] {
+    return this.#byName.get(name) ?? [];
   }
 
   /** @param target as statements name it, for example `column app_public.units.id`. */

@@ -52,11 +52,10 @@ function create(table: CatalogObject, catalog: CatalogIndex): string {
   const list = items.flatMap(({ text, target }, index) =>
     withComment(`${text}${index < items.length - 1 ? "," : ""}`, catalog.comment(target), 2),
   );
-  const [head, ...rest] = table.definition.split("()");
-  if (rest.length === 0) return `${format(table.definition)};`;
-  return list.length > 0
-    ? `${head}(\n${list.join("\n")}\n)${rest.join("()").toLowerCase()};`
-    : `${table.definition};`;
+  // Where the list belongs: it has a place of its own, except in what makes a partition.
+  const [, head, tail] = /^(.+?)(?: \(\)| (?=FOR VALUES|DEFAULT))(.*)$/s.exec(table.definition)!;
+  const body = list.length > 0 ? ` (\n${list.join("\n")}\n)` : head!.includes(" partition of ") ? "" : " ()";
+  return `${format(head!)}${body}${tail ? ` ${format(tail)}` : ""};`;
 }
 
 const constraintKinds = ["PRIMARY", "UNIQUE", "EXCLUDE", "FOREIGN", "CHECK", "NOT"];
