@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:f94614c298500d988e6549b3bc9c479a7dcf62f0
+--! Hash: sha1:68c93a3513ac64f9a950a0c30ca198b44845f4b2
 --! Message: foundation
 
 -- Schemas, who may use them, the codes of errors, the maker of enumerations, and the scalar types.
@@ -18,7 +18,7 @@ comment on schema app_private is 'Secrets and internals; out of reach for the ro
 grant usage on schema app_public, app_hidden to plat_user, plat_anonymous, plat_worker;
 grant usage on schema app_private to plat_authenticator, plat_worker;
 
--- A function is callable where a chapter says so, except the helpers of app_hidden.
+-- A function is callable only where it is granted, except the helpers of app_hidden.
 alter default privileges revoke execute on functions from public;
 alter default privileges in schema app_hidden grant execute on functions to plat_user, plat_anonymous, plat_worker;
 

@@ -1,5 +1,5 @@
---! Previous: sha1:f94614c298500d988e6549b3bc9c479a7dcf62f0
---! Hash: sha1:6cac56955528f7d6430732dbc9ba5c73c67c1f27
+--! Previous: sha1:68c93a3513ac64f9a950a0c30ca198b44845f4b2
+--! Hash: sha1:c6d4240441ba7339f361b7cb0b02f7133a951341
 --! Message: records
 
 -- What tables hold records, and the slugs that records had.

@@ -1,5 +1,5 @@
---! Previous: sha1:6cac56955528f7d6430732dbc9ba5c73c67c1f27
---! Hash: sha1:2ac759d752e2a151fc5505d276fcd7ee4f8afe97
+--! Previous: sha1:c6d4240441ba7339f361b7cb0b02f7133a951341
+--! Hash: sha1:24c62c070f063e71b486fa701dc88d0fa7e813ee
 --! Message: events
 
 -- The stream of events: every change of a record is one row, numbered within its organization.

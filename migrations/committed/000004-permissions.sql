@@ -1,5 +1,5 @@
---! Previous: sha1:2ac759d752e2a151fc5505d276fcd7ee4f8afe97
---! Hash: sha1:5f00c8520f014b91be3cc333fad6e167310b3871
+--! Previous: sha1:24c62c070f063e71b486fa701dc88d0fa7e813ee
+--! Hash: sha1:e197462323fe156fe583e12d99b56a0153c8bbd9
 --! Message: permissions
 
 -- Which role has which permission, and which column needs one of its own.

@@ -1,5 +1,5 @@
---! Previous: sha1:5f00c8520f014b91be3cc333fad6e167310b3871
---! Hash: sha1:d91c99dd8dc522b2d8694b6e85e82a9943d7d84f
+--! Previous: sha1:e197462323fe156fe583e12d99b56a0153c8bbd9
+--! Hash: sha1:2653561c6965db9f6c9d005c56704779539792d3
 --! Message: users
 
 -- People, their identities and passwords.

@@ -1,5 +1,5 @@
---! Previous: sha1:d91c99dd8dc522b2d8694b6e85e82a9943d7d84f
---! Hash: sha1:7ddd7ba464bae8de428f0bc7f285aeca4bfdd868
+--! Previous: sha1:2653561c6965db9f6c9d005c56704779539792d3
+--! Hash: sha1:75778213247cd919ff91039b707c96fe8e35f5af
 --! Message: organizations
 
 -- Organizations and their members.

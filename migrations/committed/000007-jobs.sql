@@ -1,5 +1,5 @@
---! Previous: sha1:7ddd7ba464bae8de428f0bc7f285aeca4bfdd868
---! Hash: sha1:9c968bbc822b6c7ad68bd07dd87c855864b4faae
+--! Previous: sha1:75778213247cd919ff91039b707c96fe8e35f5af
+--! Hash: sha1:b45d71f09e554102cab8902b807d42c82123be8a
 --! Message: jobs
 
 -- What background work keeps: deadlines, scheduled events, retention, workers, sealed columns; and which objects the

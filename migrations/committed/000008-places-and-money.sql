@@ -1,5 +1,5 @@
---! Previous: sha1:9c968bbc822b6c7ad68bd07dd87c855864b4faae
---! Hash: sha1:a58b2cafba110716ae302c0e33efe9eb2479b2b6
+--! Previous: sha1:b45d71f09e554102cab8902b807d42c82123be8a
+--! Hash: sha1:00c8db5e80d6ad8f32eec7e09c2322c521078153
 --! Message: places-and-money
 
 -- Countries with their calling codes, and currencies with their digits.

@@ -1,5 +1,5 @@
---! Previous: sha1:a58b2cafba110716ae302c0e33efe9eb2479b2b6
---! Hash: sha1:b11f3fd8a9a4c060faf47e48105f2092a079f39b
+--! Previous: sha1:00c8db5e80d6ad8f32eec7e09c2322c521078153
+--! Hash: sha1:b1504551a980d8dfa68741cc32fc1859f4108502
 --! Message: states
 
 -- The steps of each state machine and what a state requires.

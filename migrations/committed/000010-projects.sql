@@ -1,5 +1,5 @@
---! Previous: sha1:b11f3fd8a9a4c060faf47e48105f2092a079f39b
---! Hash: sha1:acfcd3cde9c7ed74781669a317a83987319f426e
+--! Previous: sha1:b1504551a980d8dfa68741cc32fc1859f4108502
+--! Hash: sha1:75691a8ff62bc54d62315e3fac3be555d3ad846f
 --! Message: projects
 
 -- Projects and the organizations that take part in them.

@@ -1,5 +1,5 @@
---! Previous: sha1:acfcd3cde9c7ed74781669a317a83987319f426e
---! Hash: sha1:2f038a3c1246c3515923a06591e9c822bac91f27
+--! Previous: sha1:75691a8ff62bc54d62315e3fac3be555d3ad846f
+--! Hash: sha1:c82165e96a402844d9cdd3bd286aa1acb4606d04
 --! Message: sign-in
 
 -- Failed sign-ins and one-time passwords.

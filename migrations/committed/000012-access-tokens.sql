@@ -1,5 +1,5 @@
---! Previous: sha1:2f038a3c1246c3515923a06591e9c822bac91f27
---! Hash: sha1:318e3e1b8ae0c9c906a79ebba8cb6055c0899e0e
+--! Previous: sha1:c82165e96a402844d9cdd3bd286aa1acb4606d04
+--! Hash: sha1:d19cf264cd82b7e8a3e56835720b467a4d566161
 --! Message: access-tokens
 
 -- Long-lived tokens of users for programs.

@@ -1,5 +1,5 @@
---! Previous: sha1:318e3e1b8ae0c9c906a79ebba8cb6055c0899e0e
---! Hash: sha1:5a0ed5c3e33e0d8d626fc1e40f275ef496df4634
+--! Previous: sha1:d19cf264cd82b7e8a3e56835720b467a4d566161
+--! Hash: sha1:f3a0dbb46b6c343f4a0b231fb8f97db156d57596
 --! Message: leads
 
 -- Leads with their agents, sources, reasons of fallout, contact messages and withdrawn addresses.

@@ -1,5 +1,5 @@
---! Previous: sha1:5a0ed5c3e33e0d8d626fc1e40f275ef496df4634
---! Hash: sha1:ee4e7b14a4504781e1b1558f39a71bc64d65ba5f
+--! Previous: sha1:f3a0dbb46b6c343f4a0b231fb8f97db156d57596
+--! Hash: sha1:99f9debaff9600cb42c20634de33a711665dddc1
 --! Message: requests
 
 -- Idempotency keys and rate limits.

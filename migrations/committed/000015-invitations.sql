@@ -1,5 +1,5 @@
---! Previous: sha1:ee4e7b14a4504781e1b1558f39a71bc64d65ba5f
---! Hash: sha1:4765b7841635cdf732c4ff05d685afe8c95655d0
+--! Previous: sha1:99f9debaff9600cb42c20634de33a711665dddc1
+--! Hash: sha1:216746bdbf8ac1ddf4104150f563fdb6dd97c0d6
 --! Message: invitations
 
 -- Invitations to an organization.

@@ -1,5 +1,5 @@
---! Previous: sha1:4765b7841635cdf732c4ff05d685afe8c95655d0
---! Hash: sha1:6067fabea29d397e6a4f0c8029a474c7e4bed6c7
+--! Previous: sha1:216746bdbf8ac1ddf4104150f563fdb6dd97c0d6
+--! Hash: sha1:1157b2efb82db62ffad40e2bd920556ad5345676
 --! Message: members
 
 -- What the removal of a member returns.

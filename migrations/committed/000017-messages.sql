@@ -1,5 +1,5 @@
---! Previous: sha1:6067fabea29d397e6a4f0c8029a474c7e4bed6c7
---! Hash: sha1:be8939d6ab6cf53c3590fa79a30c8ed1d5851182
+--! Previous: sha1:1157b2efb82db62ffad40e2bd920556ad5345676
+--! Hash: sha1:4bae2871bf54b549b296b4f0c309a3160755b086
 --! Message: messages
 
 -- What was mailed, so that it is mailed once, and messages from the contact form.

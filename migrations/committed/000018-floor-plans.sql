@@ -1,5 +1,5 @@
---! Previous: sha1:be8939d6ab6cf53c3590fa79a30c8ed1d5851182
---! Hash: sha1:35d7700ab01b810c6f7a62e632436fa3a7797d55
+--! Previous: sha1:4bae2871bf54b549b296b4f0c309a3160755b086
+--! Hash: sha1:af2edfe2410886d90ecadba6fd41fd15c7b9842f
 --! Message: floor-plans
 
 -- Floor plans.

@@ -1,5 +1,5 @@
---! Previous: sha1:35d7700ab01b810c6f7a62e632436fa3a7797d55
---! Hash: sha1:41ac8a89b05934f2b6332d9d9799a361ae3595d6
+--! Previous: sha1:af2edfe2410886d90ecadba6fd41fd15c7b9842f
+--! Hash: sha1:c1750174c39628132c8259c9bc7951133128ba5e
 --! Message: lots
 
 -- Lots.

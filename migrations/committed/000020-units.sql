@@ -1,5 +1,5 @@
---! Previous: sha1:41ac8a89b05934f2b6332d9d9799a361ae3595d6
---! Hash: sha1:8ed451e01b8579a51624b8f6e59886318a3abd3a
+--! Previous: sha1:c1750174c39628132c8259c9bc7951133128ba5e
+--! Hash: sha1:15ce94d7e0422342aed784816bb131aeeafd40c1
 --! Message: units
 
 -- Units: the homes that are sold.

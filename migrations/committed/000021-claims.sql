@@ -1,5 +1,5 @@
---! Previous: sha1:8ed451e01b8579a51624b8f6e59886318a3abd3a
---! Hash: sha1:dfad9e5084d35d458ec45d588b21d5a2d3e63862
+--! Previous: sha1:15ce94d7e0422342aed784816bb131aeeafd40c1
+--! Hash: sha1:c925507aca1a9b990d4f65f9a794d8c8fff561b4
 --! Message: claims
 
 -- Holds, reservations and purchases that claim a unit or lot.

@@ -1,5 +1,5 @@
---! Previous: sha1:dfad9e5084d35d458ec45d588b21d5a2d3e63862
---! Hash: sha1:f32203f9393614a210c06d6f048caef21635f1cf
+--! Previous: sha1:c925507aca1a9b990d4f65f9a794d8c8fff561b4
+--! Hash: sha1:e64bd0484e99675b2c7b92b3ecd81c9e59267e76
 --! Message: files
 
 -- Stored files, the columns that tables of images and documents have, and the files of organizations and projects.

@@ -1,5 +1,5 @@
---! Previous: sha1:f32203f9393614a210c06d6f048caef21635f1cf
---! Hash: sha1:ddc20b5c05ea60ceda88a2883f380b631e7b17ad
+--! Previous: sha1:e64bd0484e99675b2c7b92b3ecd81c9e59267e76
+--! Hash: sha1:953a102354d30bbb6d57067ebf68f6c396872c7f
 --! Message: inventory-files
 
 -- Images, drawings and documents of floor plans, lots and units.

@@ -1,5 +1,5 @@
---! Previous: sha1:ddc20b5c05ea60ceda88a2883f380b631e7b17ad
---! Hash: sha1:4aee69a077ed5a9f1fd6013a5317caebc61ae8ce
+--! Previous: sha1:953a102354d30bbb6d57067ebf68f6c396872c7f
+--! Hash: sha1:462c0cf093c1a2fc88a01b0bfa6d1e8a1dc0ee81
 --! Message: specifications
 
 -- Categories, elements and options of what can be chosen for a home.

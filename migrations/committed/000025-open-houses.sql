@@ -1,5 +1,5 @@
---! Previous: sha1:4aee69a077ed5a9f1fd6013a5317caebc61ae8ce
---! Hash: sha1:29aa1f1c6b9f7f2bb8c8dc940cbecb0714300563
+--! Previous: sha1:462c0cf093c1a2fc88a01b0bfa6d1e8a1dc0ee81
+--! Hash: sha1:e2292cdadebc387173743bd73c46fad125811788
 --! Message: open-houses
 
 -- Open houses.

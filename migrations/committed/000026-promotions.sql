@@ -1,5 +1,5 @@
---! Previous: sha1:29aa1f1c6b9f7f2bb8c8dc940cbecb0714300563
---! Hash: sha1:eae89f73b9ccdf814432a32ecbe62863d09e49dc
+--! Previous: sha1:e2292cdadebc387173743bd73c46fad125811788
+--! Hash: sha1:212f0ae18243f1a42394a19bdbe56818670d1e81
 --! Message: promotions
 
 -- Promotions and what they apply to.

@@ -1,5 +1,5 @@
---! Previous: sha1:eae89f73b9ccdf814432a32ecbe62863d09e49dc
---! Hash: sha1:4401e01dd9b9c987b7a842a0be04df9877b44126
+--! Previous: sha1:212f0ae18243f1a42394a19bdbe56818670d1e81
+--! Hash: sha1:16ac0dff4ef5430b6695fcebbf1ee0ba8f46a0ae
 --! Message: marketing
 
 -- Testimonials and collections of projects.

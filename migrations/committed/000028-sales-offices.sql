@@ -1,5 +1,5 @@
---! Previous: sha1:4401e01dd9b9c987b7a842a0be04df9877b44126
---! Hash: sha1:8493bb0c8602031cc7cd26e0fc57f7cc857e8708
+--! Previous: sha1:16ac0dff4ef5430b6695fcebbf1ee0ba8f46a0ae
+--! Hash: sha1:8621dcb4eb88e7beeaf6f4434b1c27bf570a6a21
 --! Message: sales-offices
 
 -- Sales offices.

@@ -1,5 +1,5 @@
---! Previous: sha1:8493bb0c8602031cc7cd26e0fc57f7cc857e8708
---! Hash: sha1:1cb2fd61cd23dc0b85098dd1262e378b343bb21e
+--! Previous: sha1:8621dcb4eb88e7beeaf6f4434b1c27bf570a6a21
+--! Hash: sha1:a2a8d81817685502de5b8d0b9acac6e86dc45fa3
 --! Message: trackers
 
 -- Trackers of marketing and their hits.

@@ -1,5 +1,5 @@
---! Previous: sha1:1cb2fd61cd23dc0b85098dd1262e378b343bb21e
---! Hash: sha1:7e85c8e438e0e9c2475346915c9b3a78eca8d03f
+--! Previous: sha1:a2a8d81817685502de5b8d0b9acac6e86dc45fa3
+--! Hash: sha1:30863f441ac7b2b4fc971d17f74b4839eb88c8d5
 --! Message: deposit-schedules
 
 -- Milestones of deposit schedules.

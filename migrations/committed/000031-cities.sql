@@ -1,5 +1,5 @@
---! Previous: sha1:7e85c8e438e0e9c2475346915c9b3a78eca8d03f
---! Hash: sha1:cd5865dd2249b1644e36b035e282459d810e157e
+--! Previous: sha1:30863f441ac7b2b4fc971d17f74b4839eb88c8d5
+--! Hash: sha1:5e6e52ba32d7617abc09707e08ad23a7ac3bf4ee
 --! Message: cities
 
 -- Cities, and where projects lie.

@@ -1,5 +1,5 @@
---! Previous: sha1:cd5865dd2249b1644e36b035e282459d810e157e
---! Hash: sha1:e2fc2bedf4ca95ea55cbd6920d412660f25c7d12
+--! Previous: sha1:5e6e52ba32d7617abc09707e08ad23a7ac3bf4ee
+--! Hash: sha1:41d17ad0ad3a0fa923fb1f6230843b0c7ff19902
 --! Message: deals
 
 -- States of reservations, negotiations and purchases.

@@ -1,5 +1,5 @@
---! Previous: sha1:a55e30d85c4ac9383351f45c0c99a8903a1eb958
---! Hash: sha1:5300cebe79825b1dee544728fff9b0aba31ed3c7
+--! Previous: sha1:9e09cb6ab24febe8cbd4911a71c0ffb840f98efa
+--! Hash: sha1:746cfd6dca2a18f188a88d329931369a28258681
 --! Message: lead-notes
 
 -- Notes on leads and buyers.

@@ -1,5 +1,5 @@
---! Previous: sha1:5300cebe79825b1dee544728fff9b0aba31ed3c7
---! Hash: sha1:f1a5f391e6f3cd5e9a6e6be898ac7cfa3e00a66e
+--! Previous: sha1:746cfd6dca2a18f188a88d329931369a28258681
+--! Hash: sha1:2891eac593a5ef20d05812ece7fe9b8ca787a5fa
 --! Message: lease-permits
 
 -- Lease permits.

@@ -1,5 +1,5 @@
---! Previous: sha1:f1a5f391e6f3cd5e9a6e6be898ac7cfa3e00a66e
---! Hash: sha1:d5b8d5024acbb8f922815124cbdd0a6b17fc4f71
+--! Previous: sha1:2891eac593a5ef20d05812ece7fe9b8ca787a5fa
+--! Hash: sha1:f67ff0df8b47fa1895522dde7bbff314d778cf7d
 --! Message: imports
 
 -- Imports from CSV: their columns, and what they return.

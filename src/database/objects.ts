@@ -14,7 +14,7 @@ import { validateFunctions } from "./validateFunctions.ts";
 
 /** A file of replaceable objects, taken apart. */
 export interface ObjectFile extends SqlFile {
-  /** The folder below `objects`, such as `02-accounts`: areas are applied one after the other. */
+  /** The folder below `objects` that it lies in. */
   area: string;
   /** Functions, procedures, aggregates, views and types: what other statements build upon. */
   definitions: SqlStatement[];
@@ -37,6 +37,7 @@ export interface Applied {
 
 interface ObjectStep extends Step {
   file: ObjectFile;
+  isDefinition: boolean;
   statements: SqlStatement[];
 }
 
@@ -62,7 +63,7 @@ export async function readObjects(folder = migrationsFolder): Promise<ObjectFile
       return {
         path,
         text,
-        area: name.includes(sep) ? name.slice(0, name.indexOf(sep)) : "",
+        area: name.includes(sep) ? name.split(sep)[0]! : "",
         definitions: statements.filter(isDefinition),
         rest: statements.filter((statement) => !isDefinition(statement)),
       };
@@ -86,9 +87,9 @@ export async function schemaHash(folder = migrationsFolder): Promise<string> {
 
 /**
  * Runs all files of replaceable objects on a database that has the migrations and none of the objects, inside the
- * transaction that is open. First all definitions, then what remains, area by area (the folders have numbers, the last one
- * sees all others complete). Among definitions, and within an area, the order is found: a file may use what a later one makes.
- * @param client the owner's connection, in a transaction.
+ * transaction that is open. First all definitions, then what remains: the areas one after the other by name, and inside of
+ * an area in an order that is found, so that a file may use what a later one makes.
+ * @param client the owner's connection, in a transaction; one that wrote no rows before, since their tables would count.
  * @throws SchemaError with file, line and column.
  */
 export async function applyObjects(
@@ -97,35 +98,39 @@ export async function applyObjects(
 ): Promise<Applied> {
   const files = await readObjects(folder);
   await client.query("set local check_function_bodies = off; set local client_min_messages = warning");
-  const definitions = files.map((file) =>
-    file.definitions.map((statement) => ({ sql: statement.text, file, statements: [statement] })),
+  let late = await run(
+    client,
+    files.map((file) => file.definitions.map((statement) => step(file, [statement], true))),
   );
-  const late = await runInFoundOrder<ObjectStep>(client, definitions, mayWait);
-  let left = late;
-  for (const area of Map.groupBy(files, ({ area }) => area).values()) {
-    const rest = area
-      .filter((file) => file.rest.length > 0)
-      .map((file) => ({ sql: file.rest.map(({ text }) => text).join("\n"), file, statements: file.rest }));
-    // A definition may need what a generator of an earlier area makes.
-    const steps = [...left.map(({ step }) => step), ...rest];
-    left = await runInFoundOrder<ObjectStep>(
-      client,
-      steps.map((step) => [step]),
-      mayWait,
-    );
-    if (
-      left.some(({ step }) => !step.statements.some((statement) => step.file.definitions.includes(statement)))
-    )
-      break;
+  for (const area of new Set(files.map((file) => file.area))) {
+    const rest = files
+      .filter((file) => file.area === area && file.rest.length > 0)
+      .map((file) => [step(file, file.rest, false)]);
+    // A definition may need what a generator makes.
+    const left = await run(client, [...late.map((failed) => [failed.step]), ...rest]);
+    const failed = left.filter((one) => !one.step.isDefinition || !mayWait(one.error));
+    if (failed.length > 0) throw await culprit(client, failed);
+    late = left;
   }
-  // What others only miss is made by the one that is wrong itself.
-  const culprit = left.find(({ error }) => !missing.has(error.code!)) ?? left[0];
-  if (culprit) throw await located(client, culprit);
+  if (late.length > 0) throw await culprit(client, late);
   if (validate) await validateFunctions(client, files);
   return {
     declaredTables: await writtenTables(client),
     statements: files.reduce((sum, file) => sum + file.definitions.length + file.rest.length, 0),
   };
+}
+
+function step(file: ObjectFile, statements: SqlStatement[], isDefinition: boolean): ObjectStep {
+  return { sql: statements.map(({ text }) => text).join("\n"), file, statements, isDefinition };
+}
+
+function run(client: ClientBase, groups: ObjectStep[][]): Promise<FailedStep<ObjectStep>[]> {
+  return runInFoundOrder(client, groups, mayWait);
+}
+
+/** What others only miss is made by the one that is wrong itself. */
+async function culprit(client: ClientBase, failed: FailedStep<ObjectStep>[]): Promise<SchemaError> {
+  return await located(client, failed.find(({ error }) => !missing.has(error.code!)) ?? failed[0]!);
 }
 
 /** Whatever a generator reads may come from another file, so only a fault of syntax is one for certain. */
@@ -134,12 +139,13 @@ function mayWait({ code }: DatabaseError): boolean {
 }
 
 /** Which of the statements it was: they are run one by one. */
-async function located(client: ClientBase, { step, error }: FailedStep<ObjectStep>): Promise<SchemaError> {
-  for (const statement of step.statements) {
+async function located(client: ClientBase, failed: FailedStep<ObjectStep>): Promise<SchemaError> {
+  const { file, statements } = failed.step;
+  for (const statement of statements) {
     const failure = await attempt(client, statement.text);
-    if (failure) return schemaError(step.file, statement, failure);
+    if (failure) return schemaError(file, statement, failure);
   }
-  return schemaError(step.file, step.statements[0]!, error);
+  return schemaError(file, statements[0]!, failed.error);
 }
 
 async function writtenTables(client: ClientBase): Promise<string[]> {

@@ -43,7 +43,7 @@ export function schemaError(file: SqlFile, statement: SqlStatement, error: Datab
 
 /** Some statements, such as those that make policies, get no position: it is where the name stands that is spoken of. */
 function offsetOfName(text: string, message: string): number {
-  const name = /"([\w.]+)"/.exec(message)?.[1];
+  const name = /"([\w.]+)" (?:of relation .* )?does not exist/.exec(message)?.[1];
   const found = name ? new RegExp(`(?<!\\w)${name.replaceAll(".", "\\.")}(?!\\w)`).exec(text) : null;
   return found?.index ?? 0;
 }

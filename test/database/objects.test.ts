@@ -47,14 +47,14 @@ async function refusal(files: Record<string, string>): Promise<SchemaError> {
 
 test("files may use what later files make: functions, views, rows, and what a generator makes", async () => {
   const files = {
-    "a/first.sql": `
+    "area/first.sql": `
       create view app_public.doubles as select id, app_public.twice(id) as twice from app_public.children;
       create function app_public.atomic() returns int language sql stable
         begin atomic; select case when true then app_public.twice(2) end; end;
       comment on function app_public.made() is 'Made by a generator; in a later file.';
       grant select on app_public.doubles to public;
       insert into app_public.children (id, parent, name) values (1, 1, 'a;b');`,
-    "b/second.sql": `
+    "area/second.sql": `
       create function app_public.twice(n int) returns int language sql immutable as $$ select 2 * n $$;
       create function app_private.make() returns void language plpgsql as $do$
       begin
@@ -69,6 +69,16 @@ test("files may use what later files make: functions, views, rows, and what a ge
     const { rows } = await client.query("select twice, app_public.atomic() as four from app_public.doubles");
     expect(rows).toEqual([{ twice: 2, four: 4 }]);
   });
+});
+
+test("areas are applied in the order of their names: what an earlier one needs of a later one is an error", async () => {
+  const first = "insert into app_public.children (id, parent) values (1, 1);";
+  const second = "insert into app_public.parents values (1);";
+  await apply({ "1/first.sql": first, "1/second.sql": second }, ({ statements }) =>
+    expect(statements).toBe(2),
+  );
+  const error = await refusal({ "1/first.sql": first, "2/second.sql": second });
+  expect(error.message).toMatch(/1\/first\.sql:1:1: .*foreign key/);
 });
 
 test("an error names file, line and column, what PostgreSQL said, and its hint", async () => {
@@ -96,12 +106,10 @@ test("an error that has no position names the statement that failed, and the fun
 
 test("of several failures the one is told that is wrong itself, not those that miss what it would have made", async () => {
   const error = await refusal({
-    "a.sql": "comment on function app_public.late() is 'Made below.';",
-    "b.sql":
-      "insert into app_public.parents values ('x');\ncreate function app_public.late() returns int language sql as 'select 1';",
-    "c.sql": "select app_public.late(;",
+    "a/1.sql": "comment on function app_public.late() is 'Made below.';",
+    "a/2.sql": "insert into app_public.parents values ('x');\nselect app_private.make_late();",
   });
-  expect(error.message).toMatch(/c\.sql:1:24: syntax error/);
+  expect(error.message).toMatch(/2\.sql:1:40: invalid input syntax for type integer/);
 });
 
 test("bodies of functions are checked after all is made; faults are told together, with their lines", async () => {

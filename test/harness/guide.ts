@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ClientBase } from "pg";
 
 /** A fenced block of a guide. */
 export interface Block {
@@ -20,4 +21,13 @@ export async function guideBlocks(file: string): Promise<Block[]> {
     else blocks.push({ language: language ?? "", text: block!, heading });
   }
   return blocks;
+}
+
+/** Runs the SQL of a guide as its reader would: the migration, the replaceable objects, and the event triggers after all. */
+export async function runGuide(file: string, owner: ClientBase): Promise<void> {
+  const blocks = (await guideBlocks(file)).filter(({ language }) => language === "sql");
+  if (blocks.length !== 2) throw new Error(`${file} has to hold a migration and a file of objects.`);
+  const [migration, objects] = blocks.map(({ text }) => text);
+  await owner.query(`begin; ${migration}; commit`);
+  await owner.query(`begin; ${objects}; select app_private.make_event_triggers(); commit`);
 }

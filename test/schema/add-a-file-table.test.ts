@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { guideBlocks } from "../harness/guide.ts";
+import { runGuide } from "../harness/guide.ts";
 import { picture, upload } from "../harness/upload.ts";
 import { affiliate, startWorld, type World } from "../harness/world.ts";
 
@@ -13,10 +13,9 @@ let file: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const chapter = (await guideBlocks("docs/adding-files.md")).find(({ language }) => language === "sql")!;
   const owner = new Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  await owner.query(`begin; ${chapter.text}; commit`);
+  await runGuide("docs/adding-files.md", owner);
   await owner.end();
   world = await startWorld(database);
   file = `data:;base64,${(await picture()).toString("base64")}`;

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { guideBlocks } from "../harness/guide.ts";
+import { runGuide } from "../harness/guide.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -13,12 +13,9 @@ let database: TestDatabase;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const chapter = (await guideBlocks("docs/adding-a-table.md")).filter(({ language }) => language === "sql");
-  if (chapter.length !== 1) throw new Error("The guide has to hold its chapter in one block.");
   const owner = new Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  // A migration is one transaction.
-  await owner.query(`begin; ${chapter[0]!.text}; commit`);
+  await runGuide("docs/adding-a-table.md", owner);
   await owner.end();
   world = await startWorld(database);
 });

@@ -220,14 +220,13 @@ describe("an event", () => {
 });
 
 test("the triggers of every record write what its columns, comments and event names say now", async () => {
-  // After a migration refresh_events brings them up to date; it changes nothing where they are.
   const sources = () =>
     people.owner.query(
       `select p.proname, p.prosrc from pg_proc p join pg_namespace n on n.oid = p.pronamespace
        where n.nspname = 'app_private' and p.proname ~ '__event_(insert|update|delete)$' order by 1`,
     );
   const { rows: before } = await sources();
-  await people.owner.query("select app_private.refresh_events()");
+  await people.owner.query("select app_private.make_event_triggers()");
   expect((await sources()).rows).toEqual(before);
   const { rows: records } = await people.owner.query("select table_name from app_hidden.record_types");
   expect(before.length).toBe(records.length * 3);

@@ -40,7 +40,7 @@ begin
 end $$;
 comment on function app_hidden.to_sequence(text) is 'A sequence number as the API spells it.';
 
--- record.events for every record; tables of later chapters get theirs by make_record.
+-- record.events for every record, called by make_record.
 create function app_private.make_event_history(table_name text) returns void
 language plpgsql volatile as $$
 begin

@@ -49,7 +49,6 @@ language sql stable parallel safe as $$
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
 $$;
 
--- These are plpgsql because they look at tables of later chapters.
 create function app_hidden.viewer_organizations(permission text) returns setof uuid
 language plpgsql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
 begin

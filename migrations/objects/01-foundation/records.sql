@@ -416,9 +416,7 @@ begin
     execute format('create trigger _900_soft_delete before delete on %s for each row execute function '
       'app_private.tg__soft_delete()', relation);
   end if;
-  if to_regprocedure('app_private.make_event_history(text)') is not null then
-    perform app_private.make_event_history(table_name);
-  end if;
+  perform app_private.make_event_history(table_name);
 end $$;
 comment on function app_private.make_record(text, text, text, text) is
   'Makes a table of app_public a record: version, time stamps, soft deletion, slug and events.';

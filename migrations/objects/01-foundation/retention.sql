@@ -1,5 +1,5 @@
--- What is kept for a while only. A chapter that keeps such a thing adds a row; one job an hour deletes what is over, in
--- transactions of a batch each.
+-- Retention: a row says how long the rows of a table are kept; one job an hour deletes what has expired, in batches
+-- of a transaction each.
 
 comment on table app_private.retention is
   'Tables whose rows are deleted once a condition holds for them; it should follow an index.';

@@ -1,5 +1,5 @@
--- Secrets that have to be read again are sealed with a key that the database never sees. A chapter that keeps such a
--- thing adds a row; a job seals with the present key what a former one sealed, so that the former can be taken away.
+-- Secrets that have to be read again are sealed with a key that the database never sees. A module that keeps one
+-- adds a row; a job seals with the present key what a former one sealed, so that the former can be taken away.
 
 comment on table app_private.sealed_columns is
   'Columns that hold sealed texts, and the uuid column that their rows are known by.';

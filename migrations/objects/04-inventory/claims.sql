@@ -2,8 +2,8 @@
 -- claims on one thing impossible. A claim on a unit claims its lot too, unless several units stand on that.
 --
 -- A claim that is over is released by whoever takes the next one, so this holds when no job runs; the job only makes
--- statuses true sooner. What else a released claim ends, the chapters of reservations and purchases say by triggers
--- here.
+-- statuses true sooner. What else a released claim ends is said by reservations and purchases, as triggers
+-- on this table.
 
 select app_private.make_deadline('claim', 'app_hidden.claims', 'expires_at', 'new.released_at is null', '{released_at}',
   'app_private.settle_claim(uuid)');

@@ -31,9 +31,6 @@ comment on constraint agents_organization_id_fkey on app_public.agents is
   E'@parent\n@fieldName organization\n@foreignFieldName agents\n@backwardPermission org.member\n@backwardDescription '
   'The agents that the organization knows; null for outsiders.\n\nThe organization that knows the agent; null for '
   'those who may not see it.';
-comment on constraint agents_email_lower on app_public.agents is 'Give the e-mail address in lower case.';
-comment on constraint agents_phone_e164 on app_public.agents is
-  'Give a phone number with its country code, such as +14165550123.';
 
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

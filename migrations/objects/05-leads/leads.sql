@@ -123,9 +123,6 @@ comment on column app_public.leads.unsubscribed_at is
   'again, and for those who never did either.';
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
-comment on constraint leads_email_lower on app_public.leads is 'Give the e-mail address in lower case.';
-comment on constraint leads_phone_e164 on app_public.leads is
-  'Give a phone number with its country code, such as +14165550123.';
 
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -118,9 +118,6 @@ comment on constraint buyers_source_id_fkey on app_public.buyers is
 comment on constraint buyers_fallout_reason_id_fkey on app_public.buyers is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was cancelled.';
 comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
-comment on constraint buyers_email_lower on app_public.buyers is 'Give the e-mail address in lower case.';
-comment on constraint buyers_phone_e164 on app_public.buyers is
-  'Give a phone number with its country code, such as +14165550123.';
 
 create trigger _400_assignee after update of assignee_id on app_public.buyers for each row
   when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('buyer_id');

@@ -173,9 +173,6 @@ comment on column app_public.contacts.company is 'Company.';
 comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
 comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
 comment on column app_public.contacts.notes is 'What the team should know.';
-comment on constraint contacts_email_lower on app_public.contacts is 'Give the e-mail address in lower case.';
-comment on constraint contacts_phone_e164 on app_public.contacts is
-  'Give a phone number with its country code, such as +14165550123.';
 
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

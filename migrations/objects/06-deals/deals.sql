@@ -1,6 +1,5 @@
 -- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations),
--- who sees them, and what they have in common: one assignee, and the status of the lead. What each does has its own
--- chapter.
+-- who sees them, and what they have in common: one assignee, and the status of the lead.
 --
 -- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what
 -- they said themselves. Whoever sells the deal, the seller of another organization for own leads too, reads it.

@@ -26,10 +26,6 @@ comment on constraint phone_calls_user_id_fkey on app_public.phone_calls is
   E'@fieldName user\n@backwardBehavior -*\n\nWho of the team called, answered, or wrote it down.';
 comment on constraint phone_calls_tracker_id_fkey on app_public.phone_calls is
   E'@fieldName tracker\n@backwardBehavior -*\n\nThe tracker whose number was called.';
-comment on constraint phone_calls_from_number_e164 on app_public.phone_calls is
-  'Give a phone number with its country code, such as +14165550123.';
-comment on constraint phone_calls_to_number_e164 on app_public.phone_calls is
-  'Give a phone number with its country code, such as +14165550123.';
 
 create function app_private.tg_phone_calls__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

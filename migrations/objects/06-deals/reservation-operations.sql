@@ -11,7 +11,7 @@ comment on function app_private.lock_lead(uuid) is
   E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a lead and, before it, its deals.';
 grant execute on function app_private.lock_lead to plat_user;
 
--- What other chapters do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
+-- What other modules do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
 -- offer, purchase or lead when they come here.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

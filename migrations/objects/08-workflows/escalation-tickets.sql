@@ -6,7 +6,7 @@
 --                    → FAILED, with the reason; nothing was done, and it can be resolved again
 --   OPEN, FAILED → EXPIRED at dueAt
 --
--- An action is a row of app_hidden.ticket_actions: a chapter adds what it can do by a function and a row.
+-- An action is a row of app_hidden.ticket_actions: a module adds what it can do by a function and a row.
 
 -- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
 create policy seers on app_public.escalation_tickets for select to plat_user
@@ -122,6 +122,6 @@ comment on column app_hidden.ticket_actions.perform is
   'goes on elsewhere, which ends with app_private.end_resolution(ticket id, error).';
 
 insert into app_hidden.ticket_actions (action, permission, perform) values
-  -- What was decided is in the ticket and its event; a chapter that has something to do then adds a row for its kind.
+  -- What was decided is in the ticket and its event; a module that acts on it adds a row for its kind.
   ('APPROVE', null, null), ('REJECT', null, null), ('DISMISS', null, null),
   ('REASSIGN', 'lead.write', 'app_private.reassign_by_ticket');

@@ -135,7 +135,7 @@ begin
     perform app_hidden.fail('CONFLICT',
       'One of them is a buyer, the other has an open reservation; convert or cancel that first.');
   end if;
-  -- Whatever refers to the one refers to the other, whichever chapter brought it.
+  -- Whatever refers to the one refers to the other, whichever module made the reference.
   for reference in
     select c.conrelid::regclass as relation, a.attname as name,
       exists (select from pg_attribute d where d.attrelid = c.conrelid and d.attname = 'deleted_at'

@@ -176,7 +176,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   before text := coalesce(current_setting('plat.service', true), '');
   present jsonb := app_private.lock_integration(of_scope, id);
-  apply regproc;
+  apply text;
 begin
   if present is null then
     return;
@@ -197,7 +197,7 @@ begin
     where s.integration_id = id;
   select a.connected_by into apply from app_public.integration_apps a where a.id = (present ->> 'app_id')::uuid;
   if apply is not null and pending is null then
-    execute format('select %s($1, $2)', apply) using id, extra;
+    execute format('select %s($1, $2)', apply::regproc) using id, extra;
   end if;
   perform set_config('plat.service', before, true);
 end $$;

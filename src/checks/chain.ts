@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { createRequire } from "node:module";
+import { basename, join } from "node:path";
+import type { SqlFile } from "./files.ts";
+import type { Finding } from "./rule.ts";
+import { repository } from "./sources.ts";
+
+/**
+ * What makes others wait, or breaks what they rely on. Of no concern up to the end of the baseline, before which nobody
+ * has a database with rows in it.
+ */
+const onRunningSystems: ReadonlySet<string> = new Set([
+  "adding-field-with-default",
+  "adding-foreign-key-constraint",
+  "adding-not-nullable-field",
+  "adding-required-field",
+  "ban-alter-domain-with-add-constraint",
+  "ban-drop-column",
+  "ban-drop-not-null",
+  "ban-drop-table",
+  "changing-column-type",
+  "constraint-missing-not-valid",
+  "disallowed-unique-constraint",
+  "renaming-column",
+  "renaming-table",
+  "require-concurrent-index-creation",
+  "require-concurrent-index-deletion",
+]);
+
+interface Problem {
+  file: string;
+  line: number;
+  message: string;
+  help: string | null;
+  rule_name: string;
+}
+
+/**
+ * Reads the chain of migrations with squawk, by the rules of .squawk.toml.
+ * @param files all of migrations/
+ */
+export async function checkChain(files: readonly SqlFile[]): Promise<Finding[]> {
+  const last = lastOfBaseline(files);
+  const chain = files.filter(({ path }) => /^migrations\/(committed\/|current)/.test(path));
+  const alone = ({ text }: SqlFile) => /^--! no-transaction/m.test(text);
+  const problems = [
+    ...(await squawk(chain.filter((file) => !alone(file)))),
+    ...(await squawk(chain.filter(alone), "--no-assume-in-transaction")),
+  ];
+  return problems
+    .filter(({ file, rule_name }) => !onRunningSystems.has(rule_name) || !isOfBaseline(file, last))
+    .map(({ file, line, rule_name, message, help }) => ({
+      rule: rule_name,
+      object: `${file.slice(file.indexOf("migrations/"))}:${line + 1}`,
+      write: [message, help].filter(Boolean).join(" "),
+    }));
+}
+
+/** The last migration of the baseline, as migrations/baseline.sql names it. */
+function lastOfBaseline(files: readonly SqlFile[]): string | undefined {
+  const marker = files.find(({ path }) => path === "migrations/baseline.sql");
+  return marker && /^--! Through: (\S+)$/m.exec(marker.text)?.[1];
+}
+
+/** Committed files are numbered, so that their names are their order; all of them are the baseline where none is marked. */
+function isOfBaseline(path: string, last: string | undefined): boolean {
+  return path.includes("/committed/") && (last === undefined || basename(path) <= last);
+}
+
+function squawk(files: readonly SqlFile[], ...options: string[]): Promise<Problem[]> {
+  if (files.length === 0) return Promise.resolve([]);
+  const program = createRequire(import.meta.url).resolve("squawk-cli/js/bin/squawk");
+  const paths = files.map(({ path }) => join(repository, path));
+  const config = join(repository, ".squawk.toml");
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      [program, "--config", config, "--reporter", "json", ...options, ...paths],
+      { maxBuffer: 64 * 1024 * 1024 },
+      // It ends with 1 when it found something.
+      (error, stdout, stderr) => {
+        if (stdout.startsWith("[")) resolve(JSON.parse(stdout) as Problem[]);
+        else reject(new Error(`squawk did not run: ${stderr.trim() || error?.message}`));
+      },
+    );
+  });
+}

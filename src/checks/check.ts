@@ -1,0 +1,35 @@
+import type { ClientBase } from "pg";
+import { createFacts, gatherFacts } from "./facts.ts";
+import { rules } from "./index.ts";
+import type { Finding, Rule } from "./rule.ts";
+import { createViews } from "./views.ts";
+
+/**
+ * Prepares a connection of the owner for `checkCatalog`; what it makes is temporary.
+ * @param client in a database with the whole chain and the objects
+ */
+export async function prepareChecks(client: ClientBase): Promise<void> {
+  await createViews(client);
+  await createFacts(client);
+}
+
+/**
+ * Whatever the rules find in the database as it is now.
+ * @param words every word of the sources that call functions; see sources.ts
+ * @param only the rules to apply; all of them where left out
+ */
+export async function checkCatalog(
+  client: ClientBase,
+  words: ReadonlySet<string>,
+  only: readonly Rule[] = rules,
+): Promise<Finding[]> {
+  await gatherFacts(client, words);
+  const findings: Finding[] = [];
+  for (const { name, query } of only) {
+    const { rows } = await client.query<{ object: string; write: string }>(query);
+    findings.push(...rows.map((row) => ({ rule: name, ...row })).toSorted(byObject));
+  }
+  return findings;
+}
+
+const byObject = (a: Finding, b: Finding) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0);

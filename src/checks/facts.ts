@@ -1,0 +1,79 @@
+import type { ClientBase } from "pg";
+import { policyCalls } from "./policyCalls.ts";
+
+/** What the catalog does not say as a relation: who calls whom. Temporary tables beside the views of views.ts. */
+const tables = `
+create temp table calls (caller oid, callee oid);
+create temp table mentions (callee oid);
+create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
+`;
+
+const fill = `
+-- Our functions name each other in full, overloads by one name.
+insert into calls select distinct f.oid, g.oid
+  from functions f
+  cross join lateral regexp_matches(f.source, '\\y(app_public|app_hidden|app_private)\\.(\\w+)', 'g') m
+  join functions g on g.schema = m[1] and g.name = m[2] and g.oid <> f.oid;
+
+-- By the catalog: triggers, policies, defaults, checks, indexes, views, aggregates, operators.
+insert into mentions
+  select tgfoid from pg_trigger
+  union select d.refobjid from pg_depend d where d.refclassid = 'pg_proc'::regclass and d.classid <> 'pg_proc'::regclass;
+
+-- By its bare name: in what is not SQL, and in the tags of comments.
+insert into mentions
+  select f.oid from functions f where f.name = any ($1);
+insert into mentions
+  select f.oid from functions f
+  where f.name in (select distinct w[1] from pg_description d, regexp_matches(d.description, '(?:^|\\n)@[^\\n]*', 'g') line,
+    regexp_matches(line[1], '[a-z]\\w+', 'g') w);
+
+-- By the beginning of its name, as in 'step_' || type; a function that makes functions does not call them.
+insert into mentions
+  select f.oid from functions f
+  join (select distinct m[1] as prefix from functions g, regexp_matches(g.source, '''([a-z][a-z_]*_)'' *\\|\\|', 'g') m
+    where g.source !~* 'create (or replace )?function') p on starts_with(f.name, p.prefix);
+`;
+
+/** By the rows that migrations declare, such as those of app_hidden.ticket_actions. */
+const inRows = `
+do $$
+declare
+  t record;
+begin
+  for t in select object from tables where pg_relation_size(oid) between 1 and 1000000 loop
+    execute format($q$
+      insert into mentions select f.oid from (select distinct m[1] as schema, m[2] as name
+        from %s r, regexp_matches(r::text, '(app_public|app_hidden|app_private)\\.(\\w+)', 'g') m) m
+        join functions f using (schema, name)$q$, t.object);
+  end loop;
+end $$`;
+
+/** Makes the tables on this connection, empty. */
+export async function createFacts(client: ClientBase): Promise<void> {
+  await client.query(tables);
+}
+
+/**
+ * Fills them with how things are now.
+ * @param words every word of the sources that are not in the database
+ */
+export async function gatherFacts(client: ClientBase, words: ReadonlySet<string>): Promise<void> {
+  await client.query("truncate calls, mentions, policy_calls");
+  for (const statement of fill.split(";\n").filter((text) => text.trim() !== ""))
+    await client.query(statement, statement.includes("$1") ? [[...words]] : []);
+  await client.query(inRows);
+  const { rows } = await client.query<{ oid: number; tree: string }>(
+    "select p.oid::int4 as oid, tree from pg_policy p join tables t on t.oid = p.polrelid, unnest(array[p.polqual::text, p.polwithcheck::text]) tree where tree is not null",
+  );
+  const calls = rows.flatMap(({ oid, tree }) => policyCalls(tree).map((call) => ({ oid, ...call })));
+  await client.query(
+    "insert into policy_calls select distinct * from unnest($1::int4[]::oid[], $2::int4[]::oid[], $3::boolean[], $4::boolean[])",
+    [
+      calls.map((call) => call.oid),
+      calls.map((call) => call.function),
+      calls.map((call) => call.perRow),
+      calls.map((call) => call.constant),
+    ],
+  );
+}

@@ -1,0 +1,124 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Finding } from "./rule.ts";
+import { filesBelow, repository } from "./sources.ts";
+
+/** One file of migrations/. */
+export interface SqlFile {
+  /** Below the repository. */
+  path: string;
+  text: string;
+}
+
+/** The SQL below migrations/. */
+export async function readSqlFiles(): Promise<SqlFile[]> {
+  const paths = await filesBelow("migrations", /\.sql$/);
+  return Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(join(repository, path), "utf8") })),
+  );
+}
+
+const longest = 120;
+
+/** What is wrong with a line: nothing, mostly. */
+function lineRules(line: string): Pick<Finding, "rule" | "write">[] {
+  const found: Pick<Finding, "rule" | "write">[] = [];
+  const length = [...line].length;
+  if (length > longest)
+    found.push({ rule: "file-width", write: `Break the line: it has ${length} columns of ${longest}.` });
+  if (line.includes("\t")) found.push({ rule: "file-tab", write: "Write two spaces in place of the tab." });
+  if (/\s$/.test(line)) found.push({ rule: "file-trailing-space", write: "Take away the space at its end." });
+  return found;
+}
+
+/** `create function` without saying immutable, stable or volatile. */
+const definition =
+  /^create (?:or replace )?(function|procedure|view|table|domain|type|policy|trigger|(?:unique )?index) (?:if not exists )?("?[\w.%]+"?)([^]*?);/gim;
+
+/**
+ * Form of the SQL files: width, tabs, volatility that is left to the default, and an object that is written twice.
+ * The catalog holds none of this.
+ */
+export function checkFiles(files: readonly SqlFile[]): Finding[] {
+  const findings: Finding[] = [];
+  const places = new Map<string, string>();
+  for (const { path, text } of files) {
+    for (const [index, line] of text.split("\n").entries())
+      for (const found of lineRules(line)) findings.push({ ...found, object: `${path}:${index + 1}` });
+    // The bridge from the schema of before repeats what a new database has from elsewhere.
+    if (path === "migrations/baseline.sql") continue;
+    for (const { kind, name, signature, head, index } of definitions(text)) {
+      const place = `${path}:${text.slice(0, index).split("\n").length}`;
+      const object = `${kind} ${name}${signature}`;
+      const first = places.get(object);
+      if (first === undefined) places.set(object, place);
+      else
+        findings.push({
+          rule: "object-twice",
+          object: place,
+          write: `Edit ${object} in ${first}, in place of writing it again.`,
+        });
+      if (kind === "function" && !/\b(immutable|stable|volatile)\b/i.test(head))
+        findings.push({
+          rule: "function-volatility",
+          object: place,
+          write: `Write immutable, stable or volatile after the language of ${name}: volatile is the default that nobody meant.`,
+        });
+    }
+  }
+  return findings;
+}
+
+interface Definition {
+  kind: string;
+  name: string;
+  /** Of a function its arguments, of a policy or trigger its table. */
+  signature: string;
+  /** What stands before its body. */
+  head: string;
+  index: number;
+}
+
+/** Definitions at the beginning of a line; what generators make stands in strings, indented. */
+function* definitions(text: string): Generator<Definition> {
+  for (const match of text.matchAll(definition)) {
+    const kind = match[1]!.toLowerCase();
+    const rest = match[3]!;
+    const head = rest.split(/\bas\s+(?:\$|')/i)[0]!;
+    yield {
+      kind,
+      name: match[2]!,
+      signature: signatureOf(kind, rest),
+      head,
+      index: match.index,
+    };
+  }
+}
+
+function signatureOf(kind: string, rest: string): string {
+  if (kind === "function" || kind === "procedure") {
+    const types = parenthesized(rest)
+      .split(",")
+      .map((argument) =>
+        argument
+          .trim()
+          .replace(/\s+(default|=)\s.*$/is, "")
+          .replace(/\s+/g, " "),
+      );
+    return `(${types.join(", ")})`;
+  }
+  if (kind === "policy" || kind === "trigger") return ` on ${/\son\s+([\w.]+)/i.exec(rest)?.[1] ?? ""}`;
+  return "";
+}
+
+/** What stands between the first parenthesis and its partner. */
+function parenthesized(text: string): string {
+  const start = text.indexOf("(");
+  if (start < 0) return "";
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    if (text[at] === "(") depth++;
+    if (text[at] === ")" && --depth === 0) return text.slice(start + 1, at);
+  }
+  return text.slice(start + 1);
+}

@@ -1,0 +1,70 @@
+import type { Rule } from "./rule.ts";
+
+/** What a function has to do with the viewer: those that reach one of `roots`, by themselves or by what they call. */
+const asking = (roots: string) => `
+      with recursive asks as (
+        select oid from functions where object in (${roots})
+        union select c.caller from asks a join calls c on c.callee = a.oid)`;
+
+const undeclared = "coalesce(pg_temp.tag(f.comment, 'withoutViewer'), '') = ''";
+
+/** Functions: how they run and who calls them. */
+export const functionRules: Rule[] = [
+  {
+    name: "definer-search-path",
+    why: "A definer function finds what its caller put in front, unless it says where to look.",
+    query: `
+      select object, 'Write \`set search_path = pg_catalog, pg_temp\` after \`security definer\`.' as write
+      from functions where definer and not coalesce('search_path=pg_catalog, pg_temp' = any (settings), false)`,
+  },
+  {
+    name: "invoker-search-path",
+    why: "A function with settings of its own is never inlined.",
+    query: `
+      select object, 'Leave out \`set search_path\`: it runs with the rights of its caller, and qualified names find their objects.' as write
+      from functions where not definer and settings::text like '%search_path%'`,
+  },
+  {
+    name: "definer-viewer",
+    why: "A definer function sees everything: what it gives has to depend on who asks, or be everybody's to know.",
+    query: `${asking("'app_public.current_user_id()'")}
+      select f.object, 'Let it ask who calls, such as \`if not app_hidden.project_can(…) then return null; end if;\`, take the grant away, '
+        'or write into its comment \`@withoutViewer …\`: why it need not.' as write
+      from functions f
+      where f.definer and not f.is_trigger and not (f.schema = 'app_public' and f.volatility = 'v')
+        and (has_function_privilege('plat_user', f.oid, 'execute') or has_function_privilege('plat_anonymous', f.oid, 'execute'))
+        and not exists (select from asks a where a.oid = f.oid) and ${undeclared}`,
+  },
+  {
+    name: "operation-viewer",
+    why: "An operation that visitors may call has to refuse them itself, or be meant for them.",
+    // What is @given the service makes after it has asked, with app_hidden.begin_….
+    query: `${asking("'app_hidden.require_viewer()', 'app_hidden.refuse_anonymous()'")}
+      select f.object, 'Let it begin with \`perform app_hidden.require_viewer();\`, grant it to plat_user only, '
+        'or write into its comment \`@withoutViewer …\`: why visitors may call it.' as write
+      from functions f
+      where f.schema = 'app_public' and f.volatility = 'v'
+        and (has_function_privilege('plat_anonymous', f.oid, 'execute') or f.definer and has_function_privilege('plat_user', f.oid, 'execute'))
+        and not exists (select from asks a where a.oid = f.oid) and ${undeclared}
+        and not exists (select from unnest(f.argument_types) a join pg_type t on t.oid = a
+          where pg_temp.tag(obj_description(t.oid, 'pg_type'), 'given') is not null)`,
+  },
+  {
+    name: "function-unused",
+    why: "What nobody calls is read, kept and doubted by everybody.",
+    query: `
+      with recursive called as (
+        select callee as oid from mentions
+        union select f.oid from functions f where f.schema = 'app_public' and pg_temp.tag(f.comment, 'behavior') is distinct from '-*'
+        union select c.callee from called a join calls c on c.caller = a.oid)
+      select f.object, 'Drop it: neither the API nor a trigger, policy, function, task or declared row calls it.' as write
+      from functions f where not f.is_trigger and not exists (select from called c where c.oid = f.oid)`,
+  },
+  {
+    name: "trigger-unused",
+    why: "A trigger function without a trigger is never run.",
+    query: `
+      select f.object, format('Write \`create trigger _NNN_… on … execute function %s;\`, or drop it.', f.object) as write
+      from functions f where f.is_trigger and not exists (select from pg_trigger t where t.tgfoid = f.oid)`,
+  },
+];

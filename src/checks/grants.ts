@@ -1,0 +1,99 @@
+import type { Rule } from "./rule.ts";
+
+/** Grants and policies: one without the other does nothing, or refuses what was meant to work. */
+export const grantRules: Rule[] = [
+  {
+    name: "table-grant",
+    why: "A table of app_public that nobody may read is neither a type nor a list of the API.",
+    query: `
+      select t.object, format('Write \`grant select on %s to plat_user, plat_anonymous, plat_worker;\`, or create it in app_private.', t.object) as write
+      from tables t
+      where t.schema = 'app_public'
+        and not exists (select from granted g where g.table_oid = t.oid and g.role = 'plat_user' and g.command = 'select')`,
+  },
+  {
+    name: "policy-missing",
+    why: "A grant without a policy reads no rows and refuses every write.",
+    // Visitors and the jobs hold SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE
+    // that is granted for the members of an operation's input is carried out by that operation: a function with that input.
+    query: `
+      select g.object || ' ' || g.command as object,
+        format('Write \`create policy … on %s for %s to %s %s (…);\`, or take the grant away.', g.object, g.command, g.role,
+          case g.command when 'insert' then 'with check' else 'using' end) as write
+      from granted g join tables t on t.oid = g.table_oid
+      where (g.role = 'plat_user' or g.role = 'plat_anonymous' and g.command <> 'select')
+        and not exists (select from policies p where p.table_oid = g.table_oid and p.role = g.role and p.command = g.command and p.permissive)
+        and not (g.command in ('insert', 'update') and exists (select from functions f join pg_proc p on p.oid = f.oid
+          join pg_type r on r.oid = p.prorettype and r.typrelid = g.table_oid
+          where f.schema = 'app_public' and f.volatility = 'v' and f.argument_names[1] = 'input'
+            and f.name like case g.command when 'insert' then 'create\\_%' else 'update\\_%' end))`,
+  },
+  {
+    name: "policy-without-grant",
+    why: "A policy for a command that its role may not carry out reads as if it were allowed.",
+    query: `
+      select p.object || ' ' || p.name as object, case
+          when p.command in ('insert', 'update') then format('Write \`grant %s (column, …) on %s to %s;\`, or drop the policy.', p.command, p.object, p.role)
+          else format('Write \`grant %s on %s to %s;\`, or drop the policy.', p.command, p.object, p.role) end as write
+      from policies p
+      where p.role <> 'plat_worker' and not exists (select from granted g where g.table_oid = p.table_oid and g.role = p.role and g.command = p.command)`,
+  },
+  {
+    name: "grant-columns",
+    why: "The columns that INSERT and UPDATE are granted on are the members of the input; of the whole table they are all, tenant and version included.",
+    query: `
+      select t.object, format('Write \`grant %s (column, …) on %s to plat_user;\` with the columns that callers give, in place of the whole table.',
+        lower(a.privilege_type), t.object) as write
+      from tables t cross join lateral aclexplode(t.acl) a
+      where a.grantee <> t.owner and a.privilege_type not in ('SELECT', 'DELETE')
+        and (a.grantee = 0 or a.grantee in ('plat_user'::regrole, 'plat_anonymous'::regrole))`,
+  },
+  {
+    name: "grant-anonymous",
+    why: "Visitors read; what they bring, such as a message, functions take.",
+    query: `
+      select object, format('Take \`%s\` from plat_anonymous, and write a function that takes what visitors bring.', command) as write
+      from granted where role = 'plat_anonymous' and command <> 'select'`,
+  },
+  {
+    name: "grant-private",
+    why: "app_private holds secrets and internals: functions that run as its owner read it.",
+    query: `
+      select distinct g.object, format('Take the grant from %s; let a definer function give what is meant to be seen.', g.role) as write
+      from granted g join tables t on t.oid = g.table_oid
+      where t.schema = 'app_private' and g.role in ('plat_user', 'plat_anonymous', 'plat_authenticator')`,
+  },
+  {
+    name: "view-invoker",
+    why: "A view reads with the rights of its owner, past every policy, unless it says otherwise.",
+    query: `
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` behind its name.' as write
+      from pg_class c where c.relkind = 'v' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+        and not coalesce(c.reloptions @> '{security_invoker=true}', false)`,
+  },
+  {
+    name: "view-barrier",
+    why: "A condition of the caller may run before that of the view and tell what it leaves out.",
+    // A view of all rows hides none by itself; the policies of its table are a barrier of their own.
+    query: `
+      select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` behind its name: it leaves rows out.' as write
+      from pg_class c where c.relkind = 'v' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+        and pg_get_viewdef(c.oid) ~* '\\y(where|join|having|limit|union|intersect|except)\\y'
+        and not coalesce(c.reloptions @> '{security_barrier=true}', false)`,
+  },
+  {
+    name: "function-grant",
+    why: "A function of app_public that the viewer may not call is neither an operation nor a field.",
+    query: `
+      select f.object, format('Write \`grant execute on function %s to plat_user, plat_anonymous;\`, or create it in app_private.', f.object) as write
+      from functions f where f.schema = 'app_public' and not has_function_privilege('plat_user', f.oid, 'execute')`,
+  },
+  {
+    name: "function-public",
+    why: "What PUBLIC may call, everybody may who logs in, whatever is granted to whom.",
+    query: `
+      select f.object, format('Write \`revoke all on function %s from public;\`.', f.object) as write
+      from functions f join pg_proc p on p.oid = f.oid
+      where f.definer and exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a where a.grantee = 0)`,
+  },
+];

@@ -1,0 +1,19 @@
+import { commentRules } from "./comments.ts";
+import { functionRules } from "./functions.ts";
+import { grantRules } from "./grants.ts";
+import { keyRules } from "./keys.ts";
+import { nameRules } from "./names.ts";
+import { policyRules } from "./policies.ts";
+import type { Rule } from "./rule.ts";
+import { tableRules } from "./tables.ts";
+
+/** All rules over the catalog, in the order in which one mends what they find. */
+export const rules: readonly Rule[] = [
+  ...tableRules,
+  ...keyRules,
+  ...grantRules,
+  ...policyRules,
+  ...functionRules,
+  ...commentRules,
+  ...nameRules,
+];

@@ -1,0 +1,41 @@
+import type { Rule } from "./rule.ts";
+
+/** Foreign keys: each with an index, and within the tenant. */
+export const keyRules: Rule[] = [
+  {
+    name: "foreign-key-index",
+    why: "Deleting the other record, and its list of these, read the whole table without an index.",
+    // By what the tenant does not say already. Rows with a key of text are look-up tables of a migration; nobody deletes them.
+    query: `
+      select k.object || '.' || k.name as object,
+        format('Write \`create index %I on %s (%I);\`.', k.table_name || '_' || regexp_replace(lead.name, '_id$', ''), k.object, lead.name) as write
+      from foreign_keys k
+      cross join lateral (select c as name from unnest(k.columns, k.referenced_columns) with ordinality u (c, there, i)
+        order by there in ('organization_id', 'project_id', 'user_id'), i limit 1) lead
+      join columns r on r.table_oid = k.referenced_oid and r.number = k.referenced_numbers[1]
+      where r.type <> 'text'::regtype
+        and not exists (select from indexes i where i.table_oid = k.table_oid and i.is_whole
+          and i.columns[:array_position(i.columns, lead.name)] <@ k.columns)`,
+  },
+  {
+    name: "foreign-key-tenant",
+    why: "A foreign key by id alone lets a row of one tenant refer to one of another, and tells whether an id exists.",
+    // Where the row has the tenant for sure and the other table a key with it, or where callers write the column themselves.
+    query: `
+      select k.object || '.' || k.name as object,
+        format('Put the tenant into it: \`foreign key (%s, %s) references %s (%s, %s)\`%s.', array_to_string(k.columns, ', '), tenant.name,
+          k.referenced, array_to_string(k.referenced_columns, ', '), tenant.name,
+          case when not tenant.has_key then format(', which takes \`unique (%s, %s)\` there', array_to_string(k.referenced_columns, ', '), tenant.name) else '' end)
+          as write
+      from foreign_keys k
+      cross join lateral (
+        select c.name, c.not_null, exists (select from indexes i where i.table_oid = k.referenced_oid and i.is_unique and i.is_whole
+            and i.columns @> (k.referenced_columns || c.name) and (k.referenced_columns || c.name) @> i.columns) as has_key
+        from columns c join columns r on r.table_oid = k.referenced_oid and r.name = c.name
+        where c.table_oid = k.table_oid and c.name in ('project_id', 'organization_id')
+        order by 3 desc, c.name = 'project_id' desc limit 1) tenant
+      where k.schema in ('app_public', 'app_hidden') and not k.columns && array['organization_id', 'project_id', 'user_id']::name[]
+        and (tenant.has_key and tenant.not_null
+          or exists (select from columns c where c.table_oid = k.table_oid and c.name = any (k.columns) and c.writable))`,
+  },
+];

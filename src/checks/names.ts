@@ -1,0 +1,20 @@
+import type { Rule } from "./rule.ts";
+
+/** Names of what nobody outside sees, so that everybody finds it. */
+export const nameRules: Rule[] = [
+  {
+    name: "trigger-name",
+    why: "Triggers run in the order of their names: the number says when.",
+    query: `
+      select t.object || ' ' || g.tgname as object,
+        'Call it _NNN_name: 100 to 899 for what the table needs, in the order in which they run; see the others of the table.' as write
+      from pg_trigger g join tables t on t.oid = g.tgrelid where not g.tgisinternal and g.tgname !~ '^_\\d{3}_[a-z][a-z0-9_]*$'`,
+  },
+  {
+    name: "trigger-function-name",
+    why: "One sees by the name that nobody calls it.",
+    query: `
+      select object, 'Call it tg_<table>__<task>, or tg__<task> where several tables have it.' as write
+      from functions where is_trigger and (schema <> 'app_private' or name !~ '^tg_([a-z][a-z0-9_]*_)?_[a-z]')`,
+  },
+];

@@ -1,0 +1,42 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+/** The root of the repository. */
+export const repository = resolve(import.meta.dirname, "../..");
+
+/** The files below a folder whose names end so. */
+export async function filesBelow(folder: string, end: RegExp): Promise<string[]> {
+  const entries = await readdir(join(repository, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && end.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name).slice(repository.length + 1))
+    .toSorted();
+}
+
+/**
+ * Every word of the sources that call functions from outside of the database: TypeScript, the crontab, what migrations
+ * run, and the commands that the guides give to whoever operates the service.
+ */
+export async function sourceWords(): Promise<Set<string>> {
+  const words = new Set<string>();
+  const add = (text: string) => {
+    for (const word of text.match(/[a-z]\w+/g) ?? []) words.add(word);
+  };
+  const read = (file: string) => readFile(join(repository, file), "utf8");
+  for (const file of await filesBelow("src", /\.ts$|^crontab$/)) add(await read(file));
+  for (const file of await filesBelow("migrations", /\.sql$/)) add(calls(await read(file)));
+  for (const file of await filesBelow("docs", /\.md$/)) add(commands(await read(file)));
+  return words;
+}
+
+/** The statements of a migration that are run once, such as `select app_private.make_record(…)`, without what they are given as text. */
+function calls(sql: string): string {
+  return [...sql.matchAll(/^(?:select|call|perform) [\s\S]*?;/gm)]
+    .map(([statement]) => statement.replace(/'(?:''|[^'])*'/g, ""))
+    .join("\n");
+}
+
+/** `select app_private.fill_search_texts()` in a guide. */
+function commands(guide: string): string {
+  return [...guide.matchAll(/\bselect (app_\w+\.\w+)\(/g)].map(([, name]) => name).join("\n");
+}

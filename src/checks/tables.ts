@@ -1,0 +1,83 @@
+import type { Rule } from "./rule.ts";
+
+/** Tables: their names, row security and tenant. */
+export const tableRules: Rule[] = [
+  {
+    name: "table-row-security",
+    why: "Without row security a grant shows the rows of all tenants.",
+    query: `
+      select object, format('Write \`alter table %s enable row level security;\` below its create table.', object) as write
+      from tables where not row_security`,
+  },
+  {
+    name: "table-name",
+    why: "Names are the API: the type and its operations are called after the table.",
+    query: `
+      select object, 'Rename it: tables are called in the plural of snake_case, such as floor_plans.' as write
+      from tables where schema = 'app_public' and (name !~ '^[a-z][a-z0-9]*(_[a-z0-9]+)*$' or name !~ 's$')`,
+  },
+  {
+    name: "table-tenant",
+    why: "The tenant of a row has to be in the row: policies, indexes and foreign keys take it from there.",
+    // A table is not of a tenant when it is the catalogue of something (nobody writes it through the API, and it refers to no
+    // tenant's row), when it is of a user, or when it is the tenant or the user.
+    query: `
+      select t.object, format('Add \`organization_id uuid not null\` to it, with a foreign key that has it; or, where its rows are parts of '
+        'another record that they are deleted with, say in its comment \`@partOf column\`, the column that refers to that record.') as write
+      from tables t
+      where t.schema = 'app_public' and not t.is_enum and t.name not in ('organizations', 'users')
+        and not exists (select from columns c where c.table_oid = t.oid and (c.name = 'organization_id' or c.name = 'user_id' and c.not_null))
+        and (exists (select from columns c where c.table_oid = t.oid and c.writable)
+          or exists (select from granted g where g.table_oid = t.oid and g.command = 'delete')
+          or exists (select from foreign_keys k join columns c on c.table_oid = k.referenced_oid and c.name in ('organization_id', 'project_id')
+            where k.table_oid = t.oid)
+          or exists (select from foreign_keys k where k.table_oid = t.oid and k.referenced_name = 'organizations'))
+        and not exists (select from foreign_keys k join pg_constraint o on o.oid = k.oid and o.confdeltype = 'c'
+          where k.table_oid = t.oid and k.columns[1] = pg_temp.tag(t.comment, 'partOf'))`,
+  },
+  {
+    name: "table-tenant-index",
+    why: "Every question starts at the tenant; without its index each reads the rows of all tenants.",
+    // What is listed on another record only is found by the foreign key to that.
+    query: `
+      select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order in place of id.',
+        t.name || '_organization', t.object) as write
+      from tables t join columns c on c.table_oid = t.oid and c.name = 'organization_id'
+      where t.schema = 'app_public'
+        and not exists (select from indexes i where i.table_oid = t.oid and i.is_whole
+          and (i.columns[1] = 'organization_id' or pg_temp.tag(t.comment, 'portfolio') is null
+            and exists (select from foreign_keys k where k.table_oid = t.oid and i.columns[1] = any (k.columns))))`,
+  },
+  {
+    name: "table-key",
+    why: "Without a key a row has no record of its own in the API, and is written twice unnoticed.",
+    query: `
+      select t.object, 'Give it a primary key: \`id uuid primary key default uuidv7()\`.' as write
+      from tables t
+      where t.schema = 'app_public' and not exists (select from indexes i where i.table_oid = t.oid and i.is_primary)`,
+  },
+  {
+    name: "index-twice",
+    why: "Each index is written with every row; one that another begins with finds nothing that the other does not.",
+    query: `
+      select distinct t.schema || '.' || i.name as object, format('Drop it: %I has the same columns%s.', o.name,
+        case when cardinality(o.columns) > cardinality(i.columns) then ' and more' else '' end) as write
+      from indexes i join tables t on t.oid = i.table_oid join indexes o on o.table_oid = i.table_oid and o.oid <> i.oid
+      join pg_index a on a.indexrelid = i.oid join pg_index b on b.indexrelid = o.oid
+      where not i.is_unique and array_position(i.columns, null) is null and o.columns[:cardinality(i.columns)] = i.columns
+        and (cardinality(o.columns) > cardinality(i.columns) or o.is_unique or o.oid < i.oid)
+        and pg_get_expr(a.indpred, a.indrelid) is not distinct from pg_get_expr(b.indpred, b.indrelid)
+        and a.indnatts = a.indnkeyatts
+        and (select relam from pg_class where oid = i.oid) = (select relam from pg_class where oid = o.oid)
+        -- Nobody pages by it in another order.
+        and (array(select unnest(a.indoption::int2[])))[:cardinality(i.columns)] = (array(select unnest(b.indoption::int2[])))[:cardinality(i.columns)]`,
+  },
+  {
+    name: "column-reg-type",
+    why: "pg_upgrade refuses columns that hold the number of a function: it is another in the next version.",
+    query: `
+      select object, format('Make it text, and cast it where it is called: \`%I::regproc\`.', name) as write
+      from columns where type in ('regproc'::regtype, 'regprocedure'::regtype, 'regoper'::regtype, 'regoperator'::regtype,
+        'regconfig'::regtype, 'regdictionary'::regtype, 'regnamespace'::regtype, 'regcollation'::regtype)`,
+  },
+];

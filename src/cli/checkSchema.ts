@@ -1,0 +1,42 @@
+/**
+ * Checks what a migration or a replaceable object forgot, before it runs anywhere: the rules of src/checks, over the
+ * catalog of a migrated database and over the files of migrations/. Prints a sentence for each finding.
+ *
+ *     npm run check:schema [-- <owner's connection to a migrated database>]
+ *
+ * Without a connection it makes a database of its own.
+ */
+import { Client } from "pg";
+import { checkChain } from "../checks/chain.ts";
+import { checkCatalog, prepareChecks } from "../checks/check.ts";
+import { checkFiles, readSqlFiles } from "../checks/files.ts";
+import type { Finding } from "../checks/rule.ts";
+import { sourceWords } from "../checks/sources.ts";
+import { withScratchDatabase } from "./scratchDatabase.ts";
+
+/** Most that are shown of one rule. */
+const shown = 20;
+
+async function checkDatabase(ownerUrl: string): Promise<Finding[]> {
+  const client = new Client({ connectionString: ownerUrl });
+  await client.connect();
+  try {
+    await prepareChecks(client);
+    return await checkCatalog(client, await sourceWords());
+  } finally {
+    await client.end();
+  }
+}
+
+const files = await readSqlFiles();
+const findings = [...checkFiles(files), ...(await checkChain(files))];
+const [given] = process.argv.slice(2);
+const look = async (ownerUrl: string) => void findings.push(...(await checkDatabase(ownerUrl)));
+await (given === undefined ? withScratchDatabase(look) : look(given));
+
+for (const [rule, found] of Map.groupBy(findings, (finding) => finding.rule)) {
+  console.error(`${rule}:`);
+  for (const { object, write } of found.slice(0, shown)) console.error(`  ${object}: ${write}`);
+  if (found.length > shown) console.error(`  … and ${found.length - shown} more.`);
+}
+if (findings.length > 0) process.exitCode = 1;

@@ -1,0 +1,381 @@
+/** What people forget, one fault each, planted into a table of its own that is without fault otherwise. */
+export interface Fault {
+  /** The rule that finds it, and no other does. */
+  rule: string;
+  /** A table `like app_private.project_record` that is made before, by a generator, with grants and comments. */
+  table?: string;
+  sql: string;
+  /** What is reported; `app_public.<table>` where left out. */
+  object?: string;
+  /** What the sentence says. */
+  says: RegExp;
+}
+
+const can = "app_hidden.project_can(r.project_id, r.organization_id, 'lead.read')";
+
+export const faults: Fault[] = [
+  // Tables
+  {
+    rule: "table-row-security",
+    table: "attics",
+    sql: "alter table app_public.attics disable row level security",
+    says: /`alter table app_public\.attics enable row level security;`/,
+  },
+  {
+    rule: "table-name",
+    table: "balcony",
+    sql: "select",
+    says: /plural/,
+  },
+  {
+    rule: "table-tenant",
+    sql: `create table app_public.cellars (id uuid primary key default uuidv7(), name app_public.short_text not null);
+      alter table app_public.cellars enable row level security;
+      create policy everybody on app_public.cellars for select to plat_user using (true);
+      create policy everybody_insert on app_public.cellars for insert to plat_user with check (true);
+      grant select, insert (name) on app_public.cellars to plat_user;
+      comment on table app_public.cellars is 'A room below.';
+      comment on column app_public.cellars.name is 'What it is called.'`,
+    object: "app_public.cellars",
+    says: /`organization_id uuid not null`/,
+  },
+  {
+    rule: "table-tenant-index",
+    table: "doors",
+    sql: "drop index app_public.doors_organization",
+    says: /`create index doors_organization on app_public\.doors \(organization_id, id\);`/,
+  },
+  {
+    rule: "table-key",
+    table: "entrances",
+    sql: "alter table app_public.entrances drop constraint entrances_pkey",
+    says: /primary key/,
+  },
+  {
+    rule: "index-twice",
+    table: "fences",
+    sql: "create index fences_again on app_public.fences (organization_id) where deleted_at is null",
+    object: "app_public.fences_again",
+    says: /Drop it: fences_organization has the same columns and more\./,
+  },
+  {
+    rule: "column-reg-type",
+    table: "garages",
+    sql: `alter table app_public.garages add column opened_by regproc;
+      comment on column app_public.garages.opened_by is E'@behavior -*\\n\\nThe function that opens it.'`,
+    object: "app_public.garages.opened_by",
+    says: /text/,
+  },
+  {
+    rule: "type-enum",
+    sql: "create type app_public.mood as enum ('GOOD', 'BAD')",
+    object: "app_public.mood",
+    says: /`select app_private\.create_enum\('mood', …\);`/,
+  },
+  // Foreign keys
+  {
+    rule: "foreign-key-index",
+    table: "halls",
+    sql: `alter table app_public.halls add column lead_id uuid,
+        add constraint halls_lead_id_fkey foreign key (lead_id, project_id) references app_public.leads (id, project_id);
+      comment on column app_public.halls.lead_id is 'Who asked for it.';
+      comment on constraint halls_lead_id_fkey on app_public.halls is E'@backwardBehavior -*\\n\\nWho asked for it.'`,
+    object: "app_public.halls.halls_lead_id_fkey",
+    says: /`create index halls_lead on app_public\.halls \(lead_id\);`/,
+  },
+  {
+    rule: "foreign-key-tenant",
+    table: "islands",
+    sql: `alter table app_public.islands add column lead_id uuid references app_public.leads;
+      create index islands_lead on app_public.islands (lead_id);
+      comment on column app_public.islands.lead_id is 'Who asked for it.';
+      comment on constraint islands_lead_id_fkey on app_public.islands is E'@backwardBehavior -*\\n\\nWho asked for it.'`,
+    object: "app_public.islands.islands_lead_id_fkey",
+    says: /`foreign key \(lead_id, project_id\) references app_public\.leads \(id, project_id\)`/,
+  },
+  // Grants and policies
+  {
+    rule: "table-grant",
+    table: "jetties",
+    sql: `revoke all on app_public.jetties from plat_user, plat_anonymous, plat_worker;
+      do $$ declare p record; begin for p in select * from pg_policies where tablename = 'jetties' loop
+        execute format('drop policy %I on app_public.jetties', p.policyname); end loop; end $$`,
+    says: /`grant select on app_public\.jetties to plat_user, plat_anonymous, plat_worker;`/,
+  },
+  {
+    rule: "policy-missing",
+    table: "kitchens",
+    sql: "drop policy writers_update on app_public.kitchens",
+    object: "app_public.kitchens update",
+    says: /`create policy … on app_public\.kitchens for update to plat_user using \(…\);`/,
+  },
+  {
+    rule: "policy-without-grant",
+    table: "ladders",
+    sql: "revoke delete on app_public.ladders from plat_user",
+    object: "app_public.ladders writers_delete",
+    says: /`grant delete on app_public\.ladders to plat_user;`/,
+  },
+  {
+    rule: "grant-columns",
+    table: "mirrors",
+    sql: "grant insert on app_public.mirrors to plat_user",
+    says: /`grant insert \(column, …\) on app_public\.mirrors to plat_user;`/,
+  },
+  {
+    rule: "grant-anonymous",
+    table: "niches",
+    sql: `grant delete on app_public.niches to plat_anonymous;
+      create policy nobody on app_public.niches for delete to plat_anonymous using (false)`,
+    says: /`delete` from plat_anonymous/,
+  },
+  {
+    rule: "grant-private",
+    sql: `create table app_private.ovens (id uuid primary key);
+      alter table app_private.ovens enable row level security;
+      comment on table app_private.ovens is 'Where it is hot.';
+      create policy everybody on app_private.ovens for select to plat_user using (true);
+      grant select on app_private.ovens to plat_user`,
+    object: "app_private.ovens",
+    says: /plat_user/,
+  },
+  {
+    rule: "view-invoker",
+    table: "panels",
+    sql: `create view app_public.all_panels as select id from app_public.panels;
+      comment on view app_public.all_panels is 'All panels.'`,
+    object: "app_public.all_panels",
+    says: /`with \(security_invoker = true\)`/,
+  },
+  {
+    rule: "view-barrier",
+    table: "quarries",
+    sql: `create view app_public.some_quarries with (security_invoker = true) as
+        select id from app_public.quarries where name <> 'secret';
+      comment on view app_public.some_quarries is 'Some quarries.'`,
+    object: "app_public.some_quarries",
+    says: /security_barrier = true/,
+  },
+  {
+    rule: "function-grant",
+    table: "ramps",
+    sql: `create function app_public.ramps_length(r app_public.ramps) returns int language sql stable as $$ select 1 $$;
+      comment on function app_public.ramps_length is 'How long it is.'`,
+    object: "app_public.ramps_length(app_public.ramps)",
+    says: /`grant execute on function app_public\.ramps_length\(app_public\.ramps\) to plat_user, plat_anonymous;`/,
+  },
+  {
+    rule: "function-public",
+    table: "stairs",
+    sql: `create function app_public.stairs_count(r app_public.stairs) returns int
+        language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select case when ${can} then 1 end $$;
+      grant execute on function app_public.stairs_count to public;
+      comment on function app_public.stairs_count is 'How many there are.'`,
+    object: "app_public.stairs_count(app_public.stairs)",
+    says: /`revoke all on function app_public\.stairs_count\(app_public\.stairs\) from public;`/,
+  },
+  {
+    rule: "policy-role",
+    table: "terraces",
+    sql: "create policy all_of_us on app_public.terraces for select using (false)",
+    object: "app_public.terraces all_of_us",
+    says: /`to plat_user`/,
+  },
+  {
+    rule: "policy-identity",
+    table: "urns",
+    sql: "create policy own on app_public.urns for select to plat_user using (id = app_public.current_user_id())",
+    object: "app_public.urns own",
+    says: /`\(select app_public\.current_user_id\(…\)\)`/,
+  },
+  {
+    rule: "policy-per-row",
+    table: "vaults",
+    sql: `create policy seers on app_public.vaults for select to plat_user
+      using (app_hidden.project_can(project_id, organization_id, 'lead.read'))`,
+    object: "app_public.vaults seers",
+    says: /calls app_hidden\.project_can\(uuid,uuid,text\) for each row/,
+  },
+  {
+    rule: "policy-volatile",
+    table: "walls",
+    sql: `create function app_private.heads() returns boolean language sql volatile as $$ select random() < 0.5 $$;
+      create policy lucky on app_public.walls for select to plat_user using ((select app_private.heads()))`,
+    object: "app_public.walls lucky",
+    says: /Declare app_private\.heads\(\) stable/,
+  },
+  {
+    rule: "policy-index",
+    table: "yards",
+    sql: `alter table app_public.yards add column keeper_id uuid;
+      comment on column app_public.yards.keeper_id is 'Who looks after it.';
+      create policy keepers on app_public.yards for select to plat_user
+        using (keeper_id = (select app_public.current_user_id()))`,
+    object: "app_public.yards.keeper_id",
+    says: /`create index yards_keeper on app_public\.yards \(keeper_id\);`: the policy keepers/,
+  },
+  // Functions
+  {
+    rule: "definer-search-path",
+    table: "aisles",
+    sql: `create function app_public.aisles_width(r app_public.aisles) returns int
+        language sql stable security definer as $$ select case when ${can} then 1 end $$;
+      grant execute on function app_public.aisles_width to plat_user;
+      comment on function app_public.aisles_width is 'How wide it is.'`,
+    object: "app_public.aisles_width(app_public.aisles)",
+    says: /`set search_path = pg_catalog, pg_temp`/,
+  },
+  {
+    rule: "invoker-search-path",
+    table: "barns",
+    sql: `create function app_public.barns_width(r app_public.barns) returns int
+        language sql stable set search_path = pg_catalog, pg_temp as $$ select 1 $$;
+      grant execute on function app_public.barns_width to plat_user;
+      comment on function app_public.barns_width is 'How wide it is.'`,
+    object: "app_public.barns_width(app_public.barns)",
+    says: /Leave out `set search_path`/,
+  },
+  {
+    rule: "definer-viewer",
+    table: "chimneys",
+    sql: `create function app_public.chimneys_neighbours(r app_public.chimneys) returns bigint
+        language sql stable security definer set search_path = pg_catalog, pg_temp
+        as $$ select count(*) from app_public.chimneys c where c.id <> r.id $$;
+      grant execute on function app_public.chimneys_neighbours to plat_user;
+      comment on function app_public.chimneys_neighbours is 'How many others there are.'`,
+    object: "app_public.chimneys_neighbours(app_public.chimneys)",
+    says: /`@withoutViewer …`/,
+  },
+  {
+    rule: "operation-viewer",
+    sql: `create function app_public.knock() returns boolean language sql volatile as $$ select true $$;
+      grant execute on function app_public.knock to plat_user, plat_anonymous;
+      comment on function app_public.knock is 'Says that somebody is there.'`,
+    object: "app_public.knock()",
+    says: /`perform app_hidden\.require_viewer\(\);`/,
+  },
+  {
+    rule: "function-unused",
+    sql: "create function app_hidden.calls_nobody() returns int language sql immutable as $$ select 1 $$",
+    object: "app_hidden.calls_nobody()",
+    says: /^Drop it/,
+  },
+  {
+    rule: "trigger-unused",
+    sql: `create function app_private.tg__never_run() returns trigger language plpgsql volatile as $$ begin return new; end $$`,
+    object: "app_private.tg__never_run()",
+    says: /create trigger _NNN_…/,
+  },
+  {
+    rule: "trigger-name",
+    table: "decks",
+    sql: `create trigger touch before update on app_public.decks for each row execute function app_private.tg__touch()`,
+    object: "app_public.decks touch",
+    says: /_NNN_name/,
+  },
+  {
+    rule: "trigger-function-name",
+    table: "eaves",
+    sql: `create function app_private.eaves_check() returns trigger language plpgsql volatile as $$ begin return new; end $$;
+      create trigger _200_check before insert on app_public.eaves for each row execute function app_private.eaves_check()`,
+    object: "app_private.eaves_check()",
+    says: /tg_<table>__<task>/,
+  },
+  // Comments
+  {
+    rule: "comment-table",
+    table: "floors",
+    sql: "comment on table app_public.floors is '@portfolio marketing.read'",
+    says: /`comment on table app_public\.floors is '…';`/,
+  },
+  {
+    rule: "comment-column",
+    table: "gardens",
+    sql: "comment on column app_public.gardens.name is null",
+    object: "app_public.gardens.name",
+    says: /`comment on column app_public\.gardens\.name is '…';`/,
+  },
+  {
+    rule: "comment-function",
+    table: "hedges",
+    sql: `create function app_public.hedges_height(r app_public.hedges) returns int language sql stable as $$ select 1 $$;
+      grant execute on function app_public.hedges_height to plat_user`,
+    object: "app_public.hedges_height(app_public.hedges)",
+    says: /`comment on function app_public\.hedges_height\(app_public\.hedges\) is '…';`/,
+  },
+  {
+    rule: "comment-argument",
+    sql: `create function app_public.paint(color text) returns boolean
+        language plpgsql volatile as $$ begin perform app_hidden.require_viewer(); return true; end $$;
+      grant execute on function app_public.paint to plat_user;
+      comment on function app_public.paint is 'Paints everything.'`,
+    object: "app_public.paint(text) color",
+    says: /`@arg color …`/,
+  },
+  {
+    rule: "comment-type",
+    sql: "create domain app_public.shade as text",
+    object: "app_public.shade",
+    says: /`comment on domain app_public\.shade is '…';`/,
+  },
+  {
+    rule: "comment-check",
+    table: "inns",
+    sql: "alter table app_public.inns add constraint inns_name_short check (length(name) < 100)",
+    object: "app_public.inns.inns_name_short",
+    says: /`comment on constraint inns_name_short on app_public\.inns is '…';`/,
+  },
+  {
+    rule: "comment-check",
+    sql: `create domain app_public.tint as text constraint tint_known check (value <> '');
+      comment on domain app_public.tint is 'A color.'`,
+    object: "app_public.tint.tint_known",
+    says: /`comment on constraint tint_known on domain app_public\.tint is '…';`/,
+  },
+  {
+    rule: "comment-unique",
+    table: "joists",
+    sql: "create unique index joists_name on app_public.joists (project_id, lower(name)) where deleted_at is null",
+    object: "app_public.joists.joists_name",
+    says: /`comment on index app_public\.joists_name is 'There is … already\.';`/,
+  },
+  {
+    rule: "comment-foreign-key",
+    table: "kiosks",
+    sql: `alter table app_public.kiosks add column lead_id uuid,
+        add constraint kiosks_lead_id_fkey foreign key (lead_id, project_id) references app_public.leads (id, project_id);
+      create index kiosks_lead on app_public.kiosks (lead_id);
+      comment on column app_public.kiosks.lead_id is 'Who asked for it.'`,
+    object: "app_public.kiosks.kiosks_lead_id_fkey",
+    says: /`comment on constraint kiosks_lead_id_fkey on app_public\.kiosks is E'@backwardBehavior -\*/,
+  },
+  // Masks
+  {
+    rule: "masked-column",
+    table: "lofts",
+    sql: "comment on column app_public.lofts.name is 'What it is called; null without the permission lead.read.'",
+    object: "app_public.lofts.name",
+    says: /`@masked`.* a function lofts_name\(app_public\.lofts\)/,
+  },
+  {
+    rule: "masked-function",
+    table: "moats",
+    sql: "comment on column app_public.moats.name is E'@masked\\n\\nWhat it is called.'",
+    object: "app_public.moats.name",
+    says: /`create function app_public\.moats_name\(app_public\.moats\) …`/,
+  },
+  {
+    rule: "masked-leak",
+    table: "nooks",
+    sql: `comment on column app_public.nooks.name is E'@masked\\n\\nWhat it is called.';
+      create function app_public.nooks_name(r app_public.nooks) returns text language sql stable
+        as $$ select case when ${can} then r.name end $$;
+      create function app_public.nooks_label(r app_public.nooks) returns text language sql stable
+        as $$ select 'Nook ' || r.name $$;
+      grant execute on function app_public.nooks_name, app_public.nooks_label to plat_user;
+      comment on function app_public.nooks_name is 'What it is called; null without the permission.';
+      comment on function app_public.nooks_label is 'What stands on it.'`,
+    object: "app_public.nooks_label(app_public.nooks)",
+    says: /masked column app_public\.nooks\.name: let it ask for the permission, as nooks_name does\./,
+  },
+];
