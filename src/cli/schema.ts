@@ -39,7 +39,11 @@ await withScratchDatabase(async (ownerUrl) => {
   );
   checkCatalogue(apps.rows);
   await owner.end();
-  await writeOrCheck("schema.graphql", `${printSchema(lexicographicSortSchema(schema))}\n`, "what the server serves");
+  await writeOrCheck(
+    "schema.graphql",
+    `${printSchema(lexicographicSortSchema(schema))}\n`,
+    "what the server serves",
+  );
   await writeOrCheck("schema.sql", await schemaSql(ownerUrl), "what the migrations make");
 });
 
