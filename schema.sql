@@ -21654,7 +21654,13 @@ create table app_private.clock_steps (
   near                     text                         not null,
   pending                  text                         not null,
   changes                  jsonb,
+  -- @runtime
+  --
+  -- Up to which time events were written.
   told_at                  timestamp with time zone     not null default now(),
+  -- @runtime
+  --
+  -- The last record of that time whose event was written.
   told_id                  uuid                         not null default
       'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid,
   constraint clock_steps_pkey primary key (subject, name)
@@ -34506,10 +34512,9 @@ begin
   execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
     'app_private.tg__deal_child(%s)',
     table_name, case when has_assignee then '''assignee''' else '' end);
-  perform app_private.make_project_record(table_name, subject, lead_write);
-  if own is not null then
-    update app_hidden.record_types r set event_permission = lead_read where r.table_name = make_deal_child.table_name;
-  end if;
+  -- A buyer who sees some rows reads no events of them.
+  perform app_private.make_project_record(table_name, subject, lead_write,
+    event_permission => case when own is not null then lead_read end);
   if has_assignee then
     execute format('comment on column app_public.%I.assignee_id is %L', table_name,
       E'@secret\n@behavior -*\n\nWho is assigned the lead or the purchase.');
@@ -34620,7 +34625,8 @@ end $function$;
 -- callers give; `only_one` lets a new file replace the former; `readers` is a condition that replaces who sees it.
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text, settable text[] default '{}'::text[],
-  only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage'
+  only_one boolean default false, readers text default null::text, write_permission text default 'inventory.manage',
+  event_permission text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -34703,7 +34709,7 @@ begin
   if parent = 'organizations' then
     perform app_private.make_record(table_name, subject, write_permission);
   else
-    perform app_private.make_project_record(table_name, subject, write_permission);
+    perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
   end if;
 
   execute format('create function app_public.%1$I(f app_public.%2$I) returns app_public.file_address language sql stable
@@ -34758,14 +34764,16 @@ end $function$;
 
 -- make_record for a table with project_id and organization_id: the organization follows the project, archived
 --   projects are read-only.
-create function app_private.make_project_record(table_name text, subject text, write_permission text) returns void
+create function app_private.make_project_record(
+  table_name text, subject text, write_permission text, event_permission text default null::text
+) returns void
 language plpgsql as $function$
 begin
   execute format('create trigger _050_organization before insert on app_public.%I for each row execute function '
     'app_private.tg__project_organization()', table_name);
   execute format('create trigger _060_refuse_archived before update or delete on app_public.%I for each row execute '
     'function app_private.tg__refuse_archived()', table_name);
-  perform app_private.make_record(table_name, subject, write_permission);
+  perform app_private.make_record(table_name, subject, write_permission, event_permission => event_permission);
 end $function$;
 
 -- Makes a table like app_private.project_record all it takes to be served: foreign key, indexes, row security by two
@@ -34802,7 +34810,7 @@ end $function$;
 --   callers create and delete rows.
 create function app_private.make_public_table(
   table_name text, subject text, write_permission text, list_name text, list_description text,
-  shown text default 'true', made_by_hand boolean default true
+  shown text default 'true', made_by_hand boolean default true, event_permission text default null::text
 ) returns void
 language plpgsql as $function$
 declare
@@ -34834,19 +34842,22 @@ begin
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
     writers);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
-  perform app_private.make_project_record(table_name, subject, write_permission);
+  perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
 end $function$;
 
--- Makes a table of app_public a record: version, time stamps, soft deletion, slug and events.
+-- Makes a table of app_public a record: version, time stamps, soft deletion, slug and events. event_permission: what
+--   reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn
+--   of.
 create function app_private.make_record(
-  table_name text, subject text, write_permission text default null::text, slug_from text default null::text
+  table_name text, subject text, write_permission text default null::text, slug_from text default null::text,
+  event_permission text default null::text, event_condition text default null::text
 ) returns void
 language plpgsql as $function$
 declare
   relation regclass := format('app_public.%I', table_name)::regclass;
 begin
-  insert into app_hidden.record_types (table_name, subject, write_permission)
-    values (table_name, subject, write_permission);
+  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition)
+    values (table_name, subject, write_permission, event_permission, event_condition);
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
@@ -42017,26 +42028,23 @@ insert into app_hidden.workflow_step_types (type, subjects, refusal) values
   ('WAIT', null, null),
   ('WAIT_FOR_EVENT', null, null);
 
-insert into app_private.clock_steps (subject, name, at, near, pending, changes, told_id) values
+insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''2 days'')::date and ($2 + interval ''2 days'')::date',
-    'n.status in (''SCHEDULED'', ''INVOICED'', ''PROCESSING'', ''PARTIALLY_PAID'')', null,
-    'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    'n.status in (''SCHEDULED'', ''INVOICED'', ''PROCESSING'', ''PARTIALLY_PAID'')', null),
   ('deposit', 'overdue', '(n.due_at + 1)::timestamp at time zone p.time_zone',
     'n.due_at between ($1 - interval ''3 days'')::date and ($2 + interval ''2 days'')::date',
-    'n.status in (''SCHEDULED'', ''INVOICED'', ''PROCESSING'', ''PARTIALLY_PAID'')', null,
-    'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    'n.status in (''SCHEDULED'', ''INVOICED'', ''PROCESSING'', ''PARTIALLY_PAID'')', null),
   ('open_house', 'ended', 'n.ends_at', 'n.ends_at between $1 and $2', 'n.status = ''SCHEDULED''',
-    '{"status":["ACTIVE","ENDED"]}', 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    '{"status":["ACTIVE","ENDED"]}'),
   ('open_house', 'started', 'n.starts_at', 'n.starts_at between $1 and $2', 'n.status = ''SCHEDULED''',
-    '{"status":["SCHEDULED","ACTIVE"]}', 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    '{"status":["SCHEDULED","ACTIVE"]}'),
   ('promotion', 'ended', 'n.ends_at', 'n.ends_at between $1 and $2', 'n.status in (''ACTIVE'', ''PAUSED'')',
-    '{"status":["ACTIVE","ENDED"]}', 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    '{"status":["ACTIVE","ENDED"]}'),
   ('promotion', 'started', 'n.starts_at', 'n.starts_at between $1 and $2',
-    'n.status = ''ACTIVE'' and (n.ends_at is null or n.ends_at > n.starts_at)', '{"status":["SCHEDULED","ACTIVE"]}',
-    'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    'n.status = ''ACTIVE'' and (n.ends_at is null or n.ends_at > n.starts_at)', '{"status":["SCHEDULED","ACTIVE"]}'),
   ('task', 'overdue', 'n.due_at', 'n.due_at between $1 and $2', 'n.status in (''OPEN'', ''IN_PROGRESS'', ''WAITING'')',
-    null, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    null);
 
 insert into app_private.deadline_kinds (kind, settle) values
   ('agreement', 'app_private.settle_agreement'),

@@ -407,7 +407,7 @@ describe("events", () => {
         sandbox.kick();
         return waiting();
       },
-      (left) => left === 0,
+      (remaining) => remaining === 0,
     );
     const events = heard.map(({ body, signature }) => processor.readEvent(body, signature)!);
     expect(events.map(({ type }) => type).sort()).toEqual([
