@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { migrate } from "../database/migrate.ts";
-import { scratchFolder } from "./scratchFolder.ts";
+import { scratchFolder } from "../database/scratchFolder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 const cache = join(repository, "node_modules/.cache/migrated");

@@ -1,7 +1,7 @@
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { migratedDataDir } from "./migratedDataDir.ts";
-import { scratchFolder } from "./scratchFolder.ts";
+import { scratchFolder } from "../database/scratchFolder.ts";
 
 /** Runs `work` on a migrated embedded database of its own, which is gone afterwards. */
 export async function withScratchDatabase(work: (ownerUrl: string) => Promise<void>): Promise<void> {

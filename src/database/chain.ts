@@ -27,10 +27,15 @@ export async function migrateJobRunner(connectionString: string, log?: Migration
 }
 
 /**
- * Runs the committed migrations that a database lacks.
- *
- * graphile-migrate keeps its connection for a while and ends the whole process when that breaks, as it does when
- * the embedded database stops meanwhile. So its pool is closed at once, and its connection awaited to be gone.
+ * graphile-migrate keeps its connections for a while and ends the whole process when one breaks, as it does when the
+ * embedded database stops meanwhile. So its pools are closed at once.
+ */
+export function closeConnections(): void {
+  clearAllPools();
+}
+
+/**
+ * Runs the committed migrations that a database lacks; graphile-migrate's connection is gone afterwards.
  * @param owner a connection to the same database.
  */
 export async function runChain(
@@ -50,7 +55,7 @@ export async function runChain(
       { cause: error },
     );
   } finally {
-    clearAllPools();
+    closeConnections();
     for (;;) {
       const { rowCount } = await owner.query("select from pg_stat_activity where application_name = $1", [
         application,

@@ -8,6 +8,7 @@ import {
 } from "./baseline.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
+import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./current.ts";
 import type { MigrationLog } from "./migrationLog.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
 import { reconcile } from "./reconcile.ts";
@@ -21,6 +22,10 @@ export interface MigrateOptions {
   logger?: MigrationLog;
   /** The folder with `committed` and `objects`; that of the project where left out. */
   folder?: string;
+  /** Whether the migration that is being written is applied as well: in development. */
+  current?: boolean;
+  /** Asked before an existing database is changed: whether the files have changed again. */
+  isOutdated?: () => boolean;
 }
 
 /** Held while one process migrates; the others wait for it. Any number that nobody else uses. */
@@ -31,11 +36,12 @@ const lockKey = 7_528_000_001n;
  * the replaceable objects. Idempotent; concurrent starts take turns. A fault in the files is found before an existing
  * database is changed.
  * @param connectionString the owner's.
+ * @returns whether anything had to be done.
  * @throws Error with a sentence for the user when PostgreSQL is older than 18, or the database is newer than the code.
  * @throws SchemaError with file and line for a fault in a file of objects.
  */
-export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<void> {
-  await whileLocked(connectionString, async (owner) => {
+export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<boolean> {
+  return await whileLocked(connectionString, async (owner) => {
     const { logger: log, folder = migrationsFolder } = options;
     const migrations = await readMigrations(`${folder}/committed`);
     const baseline = await readBaseline(folder);
@@ -45,31 +51,51 @@ export async function migrate(connectionString: string, options: MigrateOptions 
     await ensureRoles(owner, options.authenticatorUrl ?? authenticatorUrl(connectionString));
     await migrateJobRunner(connectionString, log);
 
-    const hash = await schemaHash(folder);
+    const current = options.current ? await readCurrent(folder) : "";
+    const hash = await schemaHash(folder, current);
+    const chain = { folder, log };
     if (applied.length === 0) {
-      await runChain(owner, connectionString, { folder, log });
-      await inTransaction(owner, async () => {
-        await applyObjects(owner, { folder, validate: true });
-        await noteSchemaState(owner, hash);
-      });
-      return;
+      await runChain(owner, connectionString, chain);
+      if (current) await applyCurrent(owner, folder, current, []);
+      await createObjects(connectionString, folder, hash);
+      return true;
     }
-    if (!old && (await schemaStates(owner))[0] === hash) return;
-    const reference = await readReference(owner, connectionString, { folder, validate: true });
+    if (!old && (await schemaStates(owner))[0] === hash) return false;
+    const reference = await readReference(owner, connectionString, { folder, current, validate: true });
+    if (options.isOutdated?.()) return false;
     if (old) {
       await takeOverBaseline(owner, baseline!, migrations);
       log?.info(
         { event: "migration.baseline" },
         `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through}.`,
       );
+    } else await adoptCommitted(owner, migrations.slice(applied.length));
+    await runChain(owner, connectionString, chain);
+    if (options.current && (await appliedCurrent(owner)) !== current) {
+      await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
+      log?.info({ event: "migration.current" }, "Applied current.sql.");
     }
-    await runChain(owner, connectionString, { folder, log });
     await reconcile(owner, reference.catalog, {
       declaredTables: reference.declaredTables,
       log,
       alongside: (client) => noteSchemaState(client, hash),
     });
+    return true;
   });
+}
+
+/** In a session of its own: what others wrote in theirs would count as declared. */
+async function createObjects(connectionString: string, folder: string, hash: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query("begin");
+    await applyObjects(client, { folder, validate: true });
+    await noteSchemaState(client, hash);
+    await client.query("commit");
+  } finally {
+    await client.end();
+  }
 }
 
 /**
@@ -96,17 +122,6 @@ export async function whileLocked<T>(
     return await work(owner);
   } finally {
     await owner.end();
-  }
-}
-
-async function inTransaction(client: Client, work: () => Promise<void>): Promise<void> {
-  await client.query("begin");
-  try {
-    await work();
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
   }
 }
 

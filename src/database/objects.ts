@@ -71,9 +71,12 @@ export async function readObjects(folder = migrationsFolder): Promise<ObjectFile
   );
 }
 
-/** A sum over the replaceable objects and the committed migrations: what the database should hold. */
-export async function schemaHash(folder = migrationsFolder): Promise<string> {
-  const sum = createHash("sha256");
+/**
+ * A sum over the replaceable objects and the committed migrations: what the database should hold.
+ * @param current the migration that is being written, where it counts.
+ */
+export async function schemaHash(folder = migrationsFolder, current = ""): Promise<string> {
+  const sum = createHash("sha256").update(current);
   for (const area of ["committed", "objects"]) {
     const names = await readdir(join(folder, area), { recursive: true }).catch(() => []);
     const files = names.filter((name) => name.endsWith(".sql")).toSorted();

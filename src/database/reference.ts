@@ -1,26 +1,28 @@
 /** The reference: a database made from the files alone, which others are compared with. */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
+import { runCurrent } from "./current.ts";
+import { removeDataDir } from "./dataDirs.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { applyObjects } from "./objects.ts";
 import { authenticatorUrl, ensureRoles } from "./roles.ts";
+import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 
 /** What the files of a folder make. */
 export interface Reference {
   catalog: CatalogObject[];
   /** The tables whose rows the files declare; the catalog has them. */
   declaredTables: string[];
+  /** What the committed migrations alone make; only where a current one follows them. */
+  chain?: CatalogObject[];
 }
 
 export interface ReferenceOptions {
   /** The folder with `committed` and `objects`. */
   folder: string;
-  /** SQL to run between the two: a migration that is being written. */
+  /** What runs between the two: the text of the migration that is being written. */
   current?: string;
   /** Whether the bodies of functions are checked. */
   validate?: boolean;
@@ -86,19 +88,35 @@ async function build(connectionString: string, options: ReferenceOptions): Promi
   try {
     await migrateJobRunner(url.href);
     await runChain(client, url.href, { folder: options.folder });
-    if (options.current) await client.query(options.current);
+    const chain = options.current ? await withCurrent(url.href, options.folder, options.current) : undefined;
     await client.query("begin");
     const { declaredTables } = await applyObjects(client, options);
     await client.query("commit");
-    return { catalog: await readCatalog(client, { rowsOf: declaredTables }), declaredTables };
+    const catalog = await readCatalog(client, { rowsOf: declaredTables });
+    return { catalog, declaredTables, ...(chain && { chain }) };
+  } finally {
+    await client.end();
+  }
+}
+
+/** In a session of its own: rows that it writes are none of those that objects declare. */
+async function withCurrent(connectionString: string, folder: string, text: string): Promise<CatalogObject[]> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    const chain = await readCatalog(client);
+    await client.query("begin");
+    await runCurrent(client, folder, text);
+    await client.query("commit");
+    return chain;
   } finally {
     await client.end();
   }
 }
 
 async function inOwnCluster(options: ReferenceOptions): Promise<Reference> {
-  const folder = await mkdtemp(join(tmpdir(), "plat-reference-"));
-  await chmod(folder, 0o711);
+  await removeLeftoverFolders();
+  const folder = await scratchFolder("reference");
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
     try {
@@ -114,6 +132,6 @@ async function inOwnCluster(options: ReferenceOptions): Promise<Reference> {
       await postgres.stop();
     }
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await removeDataDir(folder);
   }
 }

@@ -33,11 +33,19 @@ export class SchemaError extends Error {
   }
 }
 
-/** The error of a statement that was sent on its own, with its place in the file. */
-export function schemaError(file: SqlFile, statement: SqlStatement, error: DatabaseError): SchemaError {
+/**
+ * The error of a statement that was sent on its own, with its place in the file.
+ * @param known where in the statement it is, when PostgreSQL does not say it in those terms.
+ */
+export function schemaError(
+  file: SqlFile,
+  statement: SqlStatement,
+  error: DatabaseError,
+  known?: number,
+): SchemaError {
   const within = Number(error.position)
     ? offsetOfPosition(statement.text, Number(error.position))
-    : offsetOfName(statement.text, error.message);
+    : (known ?? offsetOfName(statement.text, error.message));
   return new SchemaError(file.path, placeAt(file.text, statement.offset + within), error);
 }
 

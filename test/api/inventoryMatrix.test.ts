@@ -457,10 +457,10 @@ test("no operation, no query and no member of the area is left out", async () =>
     Object.values(type.getFields()),
   );
   const types = Object.values(world.records).map(({ type }) => type);
-  const alike = await operationsAlike(served, types, world.owner);
+  const tested = await operationsAlike(served, types, world.owner);
   const names = (type: GraphQLObjectType | GraphQLInputObjectType) => Object.keys(type.getFields());
   const ofArea = (all: string[]) =>
-    all.filter((name) => area.test(name) && !elsewhere.includes(name) && !alike.has(name)).sort();
+    all.filter((name) => area.test(name) && !elsewhere.includes(name) && !tested.has(name)).sort();
   expect(
     perWord(operations)
       .map((row) => row.name)

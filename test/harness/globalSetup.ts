@@ -1,6 +1,6 @@
 import { Client, escapeIdentifier } from "pg";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
-import { removeLeftoverFolders, scratchFolder } from "../../src/cli/scratchFolder.ts";
+import { removeLeftoverFolders, scratchFolder } from "../../src/database/scratchFolder.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 import globalTeardown from "./globalTeardown.ts";

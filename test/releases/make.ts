@@ -5,12 +5,12 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
 import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { pack } from "./archive.ts";
 
 const [name, existing] = process.argv.slice(2);
@@ -21,8 +21,7 @@ if (!name || !/^[\w.-]+$/.test(name))
 const omitted =
   /^(?:outbox|incoming|service\.lock|postgres\.log.*|certificate\.pem|key\.pem|postgres\/README|postgres\/data\/postmaster\.\w+)$/;
 
-const folder = await mkdtemp(join(tmpdir(), "plat-release-"));
-await chmod(folder, 0o711);
+const folder = await scratchFolder("release");
 try {
   const dataDir = join(folder, "data");
   if (existing) await promisify(execFile)("cp", ["-aL", resolve(existing), dataDir]);

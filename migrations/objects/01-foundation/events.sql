@@ -19,6 +19,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
       -- Which mails a colleague gets is not for colleagues to read.
       and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
+
 grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
 
 comment on column app_public.events.stream_id is
@@ -55,14 +56,13 @@ comment on table app_public.events is $$
 @foreignKey (caused_by_id) references events (id)|@fieldName causedBy|@backwardBehavior -*
 
 Something that happened to a record; never changed, never deleted.$$;
+
 comment on policy auditors_and_seers_of_subject on app_public.events is
   '@perRow Events are found by their index first; what of them is seen depends on the record that each is about.';
 
 comment on table app_private.event_counters is 'The last sequence number of each stream.';
-
 comment on table app_private.event_batches is
   'The streams that the running transactions wrote to; empty when nothing runs.';
-
 comment on table app_private.event_names is
   'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value) and what '
   'that is called.';

@@ -2,14 +2,18 @@
 -- and the documentation read it.
 
 create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous, plat_worker using (true);
+
 grant select on app_hidden.transitions to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.transitions is
   'The steps of each state machine; from_state null is a state to begin in; by_service steps are taken by the service '
   'only.';
 
 create policy everybody on app_hidden.transition_requirements for select to plat_user, plat_anonymous, plat_worker
   using (true);
+
 grant select on app_hidden.transition_requirements to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.transition_requirements is 'What must be filled in before a record may enter a state.';
 
 comment on type app_public.transition is 'A step that the record can take by hand from where it is.';

@@ -2,8 +2,8 @@
 import { access, chmod, constants, mkdtemp, readdir, stat, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { removeDataDir } from "../database/dataDirs.ts";
-import { stopLeftover } from "../database/postmaster.ts";
+import { removeDataDir } from "./dataDirs.ts";
+import { stopLeftover } from "./postmaster.ts";
 
 const memory = "/dev/shm";
 const gigabyte = 2 ** 30;

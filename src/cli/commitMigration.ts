@@ -1,0 +1,80 @@
+/**
+ * `npm run migrations:commit -- <name>`: commits migrations/current.sql by graphile-migrate's own command, with databases of
+ * a scratch cluster, so that nobody sets environment variables or computes a hash.
+ */
+import { chmod } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { closeConnections } from "../database/chain.ts";
+import { readMigrations } from "../database/committed.ts";
+import { readCurrent } from "../database/current.ts";
+import { removeDataDir } from "../database/dataDirs.ts";
+import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { prepare } from "../database/migrate.ts";
+import { removeLeftoverFolders, scratchFolder } from "../database/scratchFolder.ts";
+
+const require = createRequire(import.meta.url);
+const { commit, Logger } = require("graphile-migrate") as typeof import("graphile-migrate");
+const { getSettingsFromJSON } = require("graphile-migrate/dist/commands/_common.js") as {
+  getSettingsFromJSON(path: string): Promise<Parameters<typeof commit>[0]>;
+};
+
+const [name, ...more] = process.argv.slice(2);
+const settings = await getSettingsFromJSON(".gmrc");
+const folder = resolve(settings.migrationsFolder ?? "migrations");
+if (!name || more.length > 0 || !/^[a-z0-9-]+$/.test(name))
+  fail("Say what the migration is called, in small letters: npm run migrations:commit -- billboards");
+else if (!(await readCurrent(folder)))
+  fail("migrations/current.sql holds no statement: write the migration there first.");
+else await inScratchCluster(commitThere);
+
+function fail(sentence: string): void {
+  console.error(sentence);
+  process.exitCode = 1;
+}
+
+async function inScratchCluster(work: (root: string) => Promise<void>): Promise<void> {
+  await removeLeftoverFolders();
+  const dataDir = await scratchFolder("commit");
+  try {
+    const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
+    try {
+      await work(postgres.connectionString);
+    } finally {
+      await postgres.stop();
+    }
+  } finally {
+    await removeDataDir(dataDir);
+  }
+}
+
+async function commitThere(connectionString: string): Promise<void> {
+  const at = (database: string) =>
+    Object.assign(new URL(connectionString), { pathname: `/${database}` }).href;
+  await prepare(connectionString);
+  const errors: string[] = [];
+  const logger = new Logger(() => (level, message) => {
+    if (level === "error") errors.push(message);
+  });
+  try {
+    await commit(
+      {
+        ...settings,
+        migrationsFolder: folder,
+        connectionString,
+        shadowConnectionString: at("shadow"),
+        rootConnectionString: at("postgres"),
+        logger,
+      },
+      name,
+    );
+    const file = (await readMigrations(join(folder, "committed"))).at(-1)!.file;
+    // Its own mode, 0440, would keep git from checking out another version.
+    await chmod(join(folder, "committed", file), 0o644);
+    console.log(`Committed ${join("migrations", "committed", file)}; migrations/current.sql is empty again.`);
+  } catch (error) {
+    fail([...errors, (error as Error).message].join("\n"));
+  } finally {
+    closeConnections();
+  }
+}

@@ -1,0 +1,102 @@
+/** The migration that is being written, migrations/current.sql: development applies it before it is committed. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Client } from "pg";
+import { readCatalog, type CatalogObject } from "./catalog.ts";
+import type { Migration } from "./committed.ts";
+import { isStructure } from "./differences.ts";
+import { attempt } from "./foundOrder.ts";
+import { schemaError } from "./schemaError.ts";
+import { splitStatements } from "./sqlStatements.ts";
+
+export const currentFile = "current.sql";
+
+/** Its text; empty when there is none, or only comments. */
+export async function readCurrent(folder: string): Promise<string> {
+  const text = await readFile(join(folder, currentFile), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return "";
+  });
+  return splitStatements(text).length === 0 ? "" : text;
+}
+
+/** What of it the database has, as graphile-migrate notes it; empty for none. */
+export async function appliedCurrent(owner: Client): Promise<string> {
+  const { rows: there } = await owner.query<{ yes: boolean }>(
+    "select to_regclass('graphile_migrate.current') is not null as yes",
+  );
+  if (!there[0]!.yes) return "";
+  const { rows } = await owner.query<{ content: string }>(
+    "select content from graphile_migrate.current where filename = $1",
+    [currentFile],
+  );
+  return rows[0]?.content ?? "";
+}
+
+/**
+ * When what was applied has been committed since, as the next migration, the database has that one already.
+ * @returns whether it was so.
+ */
+export async function adoptCommitted(owner: Client, pending: readonly Migration[]): Promise<boolean> {
+  const [next] = pending;
+  if (!next || (await appliedCurrent(owner)).trim() !== next.body.trim()) return false;
+  await owner.query("begin");
+  await owner.query(
+    "insert into graphile_migrate.migrations (hash, previous_hash, filename) values ($1, $2, $3)",
+    [next.hash, next.previous === "-" ? null : next.previous, next.key],
+  );
+  await owner.query("delete from graphile_migrate.current where filename = $1", [currentFile]);
+  await owner.query("commit");
+  return true;
+}
+
+/**
+ * Applies the text in one transaction. What an earlier text of it had added (tables, columns, keys, indexes, types) is
+ * dropped first, so that it can be edited as a migration that runs once; what it had altered or dropped stays so.
+ * @param chain the structure that the committed migrations make.
+ * @throws SchemaError
+ */
+export async function applyCurrent(
+  owner: Client,
+  folder: string,
+  text: string,
+  chain: readonly CatalogObject[],
+): Promise<void> {
+  await owner.query("begin");
+  try {
+    if (await appliedCurrent(owner)) await undo(owner, chain);
+    await runCurrent(owner, folder, text);
+    await owner.query("delete from graphile_migrate.current where filename = $1", [currentFile]);
+    if (text)
+      await owner.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
+        currentFile,
+        text,
+      ]);
+    await owner.query("commit");
+  } catch (error) {
+    await owner.query("rollback");
+    throw error;
+  }
+}
+
+/**
+ * Runs the text inside the transaction that is open.
+ * @throws SchemaError
+ */
+export async function runCurrent(client: Client, folder: string, text: string): Promise<void> {
+  const file = { path: join(folder, currentFile), text };
+  for (const statement of splitStatements(text)) {
+    const error = await attempt(client, statement.text);
+    if (error) throw schemaError(file, statement, error);
+  }
+}
+
+async function undo(owner: Client, chain: readonly CatalogObject[]): Promise<void> {
+  const kept = new Set(chain.map(({ identity }) => identity));
+  const added = (await readCatalog(owner)).filter(
+    (object) => isStructure(object) && !kept.has(object.identity),
+  );
+  // Tables first: most of what is theirs goes with them, and what is gone already is no failure.
+  for (const { drop } of added.toSorted((a, b) => Number(b.kind === "table") - Number(a.kind === "table")))
+    await attempt(owner, /^drop |^alter table .* drop /.test(drop) ? `${drop} cascade` : drop);
+}

@@ -1,0 +1,133 @@
+/** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
+import { basename, relative } from "node:path";
+import { Client } from "pg";
+import { migrationsFolder } from "../database/committed.ts";
+import { migrate } from "../database/migrate.ts";
+import { readObjects, type ObjectFile } from "../database/objects.ts";
+import { SchemaError } from "../database/schemaError.ts";
+import type { Follow } from "../service.ts";
+import { applyChanges, type ChangedFile } from "./quickApply.ts";
+import { watchFolder } from "./watchFolder.ts";
+
+/** Where a developer reads what became of a save. */
+export type Say = (text: string) => void;
+
+/**
+ * Watches the folder of migrations. A file of objects that was saved is applied at once, and the API is built anew;
+ * afterwards, and for all other changes, the whole schema is reconciled with a reference made from the files. After a
+ * fault, which is told with its place, database and API stay in the state before.
+ */
+export function followSchema(say: Say, folder = migrationsFolder): Follow {
+  return async ({ ownerUrl, authenticatorUrl, log, reload }) => {
+    let applied = statementsOf(await readObjects(folder));
+    let generation = 0;
+    let work = Promise.resolve();
+    let whole = Promise.resolve();
+    /** While the whole schema is being changed, which an older reference would undo a newer save in. */
+    let changing: Promise<void> = Promise.resolve();
+    let isServed = true;
+
+    const serve = async (what: string, since: number) => {
+      const done = performance.now();
+      isServed = false;
+      await reload();
+      isServed = true;
+      say(`${what} in ${ms(done - since)}; served ${ms(performance.now() - since)} after it was saved.`);
+    };
+    const told = async (step: () => Promise<void>) => {
+      try {
+        await step();
+      } catch (error) {
+        say(`${(error as Error).message}\nThe API goes on as it was.`);
+        if (!(error instanceof SchemaError)) log.debug({ err: error }, "The schema was not followed.");
+      }
+    };
+
+    /** True where all that changed was applied. */
+    const quickly = async (since: number): Promise<boolean> => {
+      const files = await readObjects(folder);
+      const changed = files
+        .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
+        .filter(({ file, before }) => texts(file).some((text) => !before.has(text)));
+      if (changed.length === 0) return false;
+      await changing;
+      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed)))) return false;
+      applied = statementsOf(files);
+      await serve(`Applied ${changed.map(({ file }) => relative(folder, file.path)).join(", ")}`, since);
+      return true;
+    };
+    const wholly = async (mine: number, since: number): Promise<void> => {
+      const changes: string[] = [];
+      const note = ({ event }: { event: string }, message: string) => {
+        if (event === "schema.drift") say(message);
+        else changes.push(message);
+      };
+      const files = await readObjects(folder);
+      const changed = Promise.withResolvers<void>();
+      try {
+        const done = await migrate(ownerUrl, {
+          authenticatorUrl,
+          folder,
+          current: true,
+          isOutdated: () => {
+            if (mine === generation) changing = changed.promise;
+            return mine !== generation;
+          },
+          logger: { info: note, warn: note, error: note },
+        });
+        if (done) applied = statementsOf(files);
+      } finally {
+        changed.resolve();
+      }
+      if (mine !== generation) return;
+      changes.forEach((change) => say(change));
+      if (changes.length > 0 || !isServed) await serve("Brought the whole schema up to date", since);
+    };
+
+    const stop = await watchFolder(folder, () => {
+      const mine = ++generation;
+      const since = performance.now();
+      work = work.then(() =>
+        told(async () => {
+          if (mine !== generation) return;
+          await quickly(since);
+          // Not waited for: the next save comes first.
+          whole = whole.then(() => told(() => wholly(mine, since)));
+        }),
+      );
+    });
+    say(
+      `Following ${relative(process.cwd(), folder) || basename(folder)}: a file that is saved is applied, and served.`,
+    );
+    return {
+      stop: async () => {
+        generation++;
+        stop();
+        await work;
+        await whole;
+      },
+    };
+  };
+}
+
+async function onConnection<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function texts({ definitions, rest }: ObjectFile): string[] {
+  return [...definitions, ...rest].map(({ text }) => text);
+}
+
+function statementsOf(files: readonly ObjectFile[]): Map<string, ReadonlySet<string>> {
+  return new Map(files.map((file) => [file.path, new Set(texts(file))]));
+}
+
+function ms(duration: number): string {
+  return `${Math.round(duration).toLocaleString("en")} ms`;
+}

@@ -1,0 +1,63 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+
+/** One state of the API: what answers requests, and what it holds. */
+export interface ApiState {
+  app: (request: IncomingMessage, response: ServerResponse) => void;
+  graphql: { isReachable(): Promise<boolean>; release(): Promise<void> };
+}
+
+export interface ReloadableApi {
+  /** Hands each request to the present state. */
+  handler: RequestListener;
+  isReachable(): Promise<boolean>;
+  /** Builds a state anew and puts it in the place of the present one, which first answers what it has begun. */
+  reload(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** The API in the state that `make` builds; it can follow a schema that changes while it serves. */
+export async function reloadableApi(make: () => Promise<ApiState>): Promise<ReloadableApi> {
+  let present = count(await make());
+  const retiring = new Set<Promise<void>>();
+  return {
+    handler: (request, response) => present.handle(request, response),
+    isReachable: () => present.isReachable(),
+    reload: async () => {
+      const next = count(await make());
+      const done = present.retire();
+      present = next;
+      retiring.add(done);
+      void done.finally(() => retiring.delete(done));
+    },
+    release: async () => {
+      await Promise.all([present.retire(), ...retiring]);
+    },
+  };
+}
+
+/** A state that knows how many answers are under way. */
+function count({ app, graphql }: ApiState) {
+  let open = 0;
+  const idle = Promise.withResolvers<void>();
+  let retired = false;
+  const settle = () => {
+    if (retired && open === 0) idle.resolve();
+  };
+  return {
+    handle: (request: IncomingMessage, response: ServerResponse) => {
+      open++;
+      response.once("close", () => {
+        open--;
+        settle();
+      });
+      app(request, response);
+    },
+    isReachable: () => graphql.isReachable(),
+    retire: async () => {
+      retired = true;
+      settle();
+      await idle.promise;
+      await graphql.release();
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { expect, test } from "@jest/globals";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { migrationText, readMigrations } from "../../src/database/committed.ts";
+import { temporaryFolder } from "../harness/service.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+
+test("the tracked migrations carry the headers that their texts require", async () => {
+  const migrations = await readMigrations();
+  expect(migrations.length).toBeGreaterThan(0);
+  let previous: string | undefined;
+  for (const migration of migrations) {
+    const { text, hash } = migrationText(migration, previous);
+    expect(await readFile(join(repository, "migrations/committed", migration.file), "utf8")).toBe(text);
+    previous = hash;
+  }
+});
+
+/** A repository of the test's own with two migrations, and the check of `npm run check` on it. */
+async function project() {
+  const folder = await temporaryFolder();
+  const at = (path: string) => join(folder.path, path);
+  await mkdir(at("migrations/committed"), { recursive: true });
+  // Code of its own, so that it looks at this folder and not at ours.
+  await mkdir(at("src"));
+  execFileSync("cp", ["-r", join(repository, "src/cli"), join(repository, "src/database"), at("src")]);
+  await writeFile(at("package.json"), '{ "type": "module" }');
+  await symlink(join(repository, "node_modules"), at("node_modules"));
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@example.com", ...args], {
+      cwd: folder.path,
+      encoding: "utf8",
+    });
+  const bodies: string[] = [];
+  /** Writes the next migration with its headers; an edited one where `number` is given. */
+  const write = async (body: string, number = bodies.length + 1) => {
+    bodies[number - 1] = `${body}\n`;
+    let previous: string | undefined;
+    for (const [index, text] of bodies.entries()) {
+      const file = `${String(index + 1).padStart(6, "0")}-m.sql`;
+      const written = migrationText(
+        { file, key: "", otherHeaders: [], previous, hash: undefined, body: text },
+        previous,
+      );
+      previous = written.hash;
+      await writeFile(at(`migrations/committed/${file}`), written.text);
+    }
+  };
+  const commit = () => {
+    git("add", "migrations");
+    git("commit", "-qm", "Work");
+  };
+  const check = () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["src/cli/checkMigrations.ts"], {
+      cwd: folder.path,
+      encoding: "utf8",
+    });
+    return { status, said: stdout + stderr };
+  };
+  await write("create schema a;");
+  return { ...folder, at, git, write, commit, check, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
+}
+
+test("without git, without a commit and in a shallow clone the check says that it could not look", async () => {
+  await using own = await project();
+  const unknown = (reason: RegExp) =>
+    expect(own.check()).toEqual({
+      status: 0,
+      said: expect.stringMatching(
+        new RegExp(`^Whether committed migrations were edited could not be looked at: ${reason.source}\n$`),
+      ),
+    });
+  unknown(/there is no git, or no repository with a commit\./);
+  own.git("init", "-q");
+  unknown(/there is no git, or no repository with a commit\./);
+  own.commit();
+  unknown(/migrations\/baseline\.sql is not committed yet\./);
+  await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
+  own.commit();
+  own.git("clone", "-q", "--depth", "1", `file://${own.path}`, "clone");
+  await rm(own.at(".git"), { recursive: true });
+  execFileSync("cp", ["-r", own.at("clone/.git"), own.at(".git")]);
+  unknown(/this clone is shallow \(git fetch --unshallow\)\./);
+});
+
+test("from the baseline on, a migration that was committed may be neither edited nor removed; new ones are welcome", async () => {
+  await using own = await project();
+  own.git("init", "-q");
+  await own.write("create schema edited_before_the_baseline;", 1);
+  own.commit();
+  await own.write("create schema a;", 1);
+  await writeFile(own.at("migrations/baseline.sql"), "--! Replaces: a b\n");
+  own.commit();
+  expect(own.check()).toEqual({ status: 0, said: "" });
+
+  await own.write("create schema b;");
+  expect(own.check()).toEqual({ status: 0, said: "" });
+  await own.write("create schema b2;", 2);
+  expect(own.check()).toEqual({ status: 0, said: "" });
+  own.commit();
+  expect(own.check()).toEqual({ status: 0, said: "" });
+
+  await own.write("create schema b3;", 2);
+  const edited = {
+    status: 1,
+    said: expect.stringMatching(
+      /^migrations\/committed\/000002-m\.sql was edited after it was committed in \w{9}, .*`git checkout \w{9} -- migrations\/committed\/000002-m\.sql`/,
+    ),
+  };
+  expect(own.check()).toEqual(edited);
+  // Committing the edit does not heal it.
+  own.commit();
+  expect(own.check()).toEqual(edited);
+  own.git("checkout", "-q", "HEAD^", "--", "migrations");
+  own.commit();
+  expect(own.check()).toEqual({ status: 0, said: "" });
+
+  await rm(own.at("migrations/committed/000001-m.sql"));
+  expect(own.check()).toEqual({
+    status: 1,
+    said: expect.stringMatching(/000001-m\.sql was removed after it was committed in /),
+  });
+});
+
+test("headers that do not fit the text are refused, with the command that makes them", async () => {
+  await using own = await project();
+  await writeFile(own.at("migrations/committed/000002-m.sql"), "create schema b;\n");
+  const { status, said } = own.check();
+  expect(status).toBe(1);
+  expect(said).toMatch(
+    /^The headers of migrations\/committed\/000002-m\.sql .*`npm run migrations:commit -- <name>`/m,
+  );
+});
