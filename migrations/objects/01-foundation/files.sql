@@ -296,11 +296,9 @@ begin
   end if;
 end $$;
 comment on function app_private.make_file_table is
-  E'Makes a table like app_private.image_record or document_record all it takes to be served: the column of the '
-  'record that it belongs to, keys, indexes,\n'
-  'row security, grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field '
-  'there, `settable` further columns that\n'
-  'callers give; `only_one` lets a new file replace the former; `readers` is a condition that replaces who '
+  'Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security, '
+  'grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable` further '
+  'columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that replaces who '
   'sees it.';
 
 comment on type app_public.delete_organization_avatar_payload is

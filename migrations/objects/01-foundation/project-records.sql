@@ -64,9 +64,9 @@ begin
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission);
 end $$;
-comment on function app_private.make_project_table(text, text, text, text) is
-  'Makes a table like app_private.project_record all it takes to be served: foreign key, indexes, row security by two '
-  'permissions, and make_project_record.';
+comment on function app_private.make_project_table is
+  'Gives a table like app_private.project_record what it takes to be served: row security by two permissions, and '
+  'make_project_record.';
 
 comment on function app_private.tg__refuse_archived() is
   'Refuses writes of rows of an archived project, but for what ends there by the clock (plat.clock).';

@@ -127,11 +127,10 @@ begin
   end if;
   perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
 end $$;
-comment on function app_private.make_deal_child(text, text, text, text, text, text, text, text, text, text, boolean,
-  text) is
-  'Gives a table like app_private.project_record with lead_id and buyer_id all that such a table has: foreign keys, '
-  'indexes, row security by the permissions of leads and of buyers, lists on both, and make_project_record. `own`: '
-  'which rows the buyer who accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.';
+comment on function app_private.make_deal_child is
+  'Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the '
+  'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who accepted '
+  'an invitation sees; has_assignee: for root lists, along the column assignee_id.';
 
 create function app_private.make_buyer_list(table_name text, list_name text, list_description text,
   list_order text) returns void

@@ -56,6 +56,8 @@ begin
   end if;
   return null;
 end $$;
+create constraint trigger _600_announce after insert on app_private.event_batches
+  deferrable initially deferred for each row execute function app_private.tg_event_batches__announce();
 
 -- What a webhook's status means for what waits.
 create function app_private.discard_deliveries(webhook_id uuid) returns void
