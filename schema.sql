@@ -42297,8 +42297,7 @@ end $function$;
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
-  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false,
-  on_delete text default 'cascade'
+  buyer_write text default 'buyer.write', own text default null::text, has_assignee boolean default false
 ) returns void
 language plpgsql as $function$
 declare
@@ -42350,7 +42349,7 @@ end $function$;
 --   rows. Grants and make_project_record follow.
 create function app_private.make_deal_table(
   table_name text, read_permission text, write_permission text, list_name text, list_description text,
-  list_order text default 'id desc', own text default 'false', deletable boolean default true
+  own text default 'false', deletable boolean default true
 ) returns void
 language plpgsql as $function$
 declare

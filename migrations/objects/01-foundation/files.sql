@@ -296,10 +296,10 @@ begin
   end if;
 end $$;
 comment on function app_private.make_file_table is
-  'Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security, '
-  'grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, `settable` further '
-  'columns that callers give; `only_one` lets a new file replace the former; `readers` is a condition that replaces who '
-  'sees it.';
+  'Gives a table like app_private.image_record or document_record what it takes to be served: comments, row '
+  'security, grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, '
+  '`settable` further columns that callers give; `only_one` lets a new file replace the former; `readers` is a '
+  'condition that replaces who sees it.';
 
 comment on type app_public.delete_organization_avatar_payload is
   E'@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\nWhat '

@@ -11,7 +11,7 @@
 -- elsewhere are entered late. Only drafts are deleted; everything else is cancelled, with a reason.
 
 select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
-  list_order => 'inserted_at desc, id desc', own => 'id = any (array(select app_hidden.viewer_purchases()))');
+  own => 'id = any (array(select app_hidden.viewer_purchases()))');
 select app_private.make_project_record('buyers', 'buyer', 'buyer.write');
 select app_private.make_state_machine('buyers', 'buyer',
   steps => (

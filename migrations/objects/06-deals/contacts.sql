@@ -81,7 +81,7 @@ create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
     buyer_write text default 'buyer.write',
-  own text default null, has_assignee boolean default false, on_delete text default 'cascade'
+  own text default null, has_assignee boolean default false
 ) returns void
 language plpgsql volatile as $$
 declare
@@ -129,8 +129,8 @@ begin
 end $$;
 comment on function app_private.make_deal_child is
   'Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the '
-  'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who accepted '
-  'an invitation sees; has_assignee: for root lists, along the column assignee_id.';
+  'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
+  'accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.';
 
 create function app_private.make_buyer_list(table_name text, list_name text, list_description text,
   list_order text) returns void

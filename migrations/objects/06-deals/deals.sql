@@ -58,7 +58,7 @@ comment on table app_private.deal_tables is 'The tables whose assignee is that o
 
 create function app_private.make_deal_table(table_name text, read_permission text, write_permission text,
   list_name text, list_description text,
-  list_order text default 'id desc', own text default 'false', deletable boolean default true) returns void
+  own text default 'false', deletable boolean default true) returns void
 language plpgsql volatile as $$
 declare
   scopes text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))

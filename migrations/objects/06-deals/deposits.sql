@@ -14,7 +14,7 @@
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
-  own => 'true', on_delete => 'restrict');
+  own => 'true');
 select app_private.make_state_machine('deposits', 'deposit',
   steps => array[
     ['SCHEDULED', 'INVOICED', 'hand', null], ['INVOICED', 'PROCESSING', 'hand', null],

@@ -16,7 +16,7 @@
 
 select app_private.make_deal_table('reservations', 'sale.read', 'sale.write', 'reservations',
   'The reservations, newest first',
-  list_order => 'inserted_at desc, id desc', deletable => false,
+  deletable => false,
   own => 'id = any (array(select app_hidden.viewer_purchase_reservations()))');
 select app_private.make_project_record('reservations', 'reservation', 'sale.write',
   event_permission => 'sale.read');
