@@ -38,7 +38,11 @@ export async function readBaseline(folder: string): Promise<Baseline | undefined
     throw new Error(
       `${path} lacks one of its headers: "--! Replaces: <file> <hash>", "--! Through: <file> <hash>".`,
     );
-  return { replaces: { file, hash }, through: { file: last, hash: lastHash }, bridge: text.replaceAll(/^--! .*$/gm, "").trim() };
+  return {
+    replaces: { file, hash },
+    through: { file: last, hash: lastHash },
+    bridge: text.replaceAll(/^--! .*$/gm, "").trim(),
+  };
 }
 
 /** The migrations that a database has, in order. */
