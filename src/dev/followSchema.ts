@@ -1,6 +1,7 @@
 /** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
 import { basename, relative } from "node:path";
 import { Client } from "pg";
+import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
 import { migrate } from "../database/migrate.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
@@ -20,6 +21,7 @@ export type Say = (text: string) => void;
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async ({ ownerUrl, authenticatorUrl, log, reload }) => {
     let applied = statementsOf(await readObjects(folder));
+    let appliedCurrent = await readCurrent(folder);
     let generation = 0;
     let work = Promise.resolve();
     let whole = Promise.resolve();
@@ -49,20 +51,25 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const changed = files
         .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
         .filter(({ file, before }) => texts(file).some((text) => !before.has(text)));
-      if (changed.length === 0) return false;
+      const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
+      const names = changed.map(({ file }) => relative(folder, file.path));
+      if (current.text !== appliedCurrent) names.unshift(currentFile);
+      if (names.length === 0) return false;
       await changing;
-      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed)))) return false;
+      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return false;
       applied = statementsOf(files);
-      await serve(`Applied ${changed.map(({ file }) => relative(folder, file.path)).join(", ")}`, since);
+      appliedCurrent = current.text;
+      await serve(`Applied ${names.join(", ")}`, since);
       return true;
     };
     const wholly = async (mine: number, since: number): Promise<void> => {
+      if (mine !== generation) return;
       const changes: string[] = [];
       const note = ({ event }: { event: string }, message: string) => {
         if (event === "schema.drift") say(message);
         else changes.push(message);
       };
-      const files = await readObjects(folder);
+      const [files, current] = [await readObjects(folder), await readCurrent(folder)];
       const changed = Promise.withResolvers<void>();
       try {
         const done = await migrate(ownerUrl, {
@@ -75,7 +82,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
           },
           logger: { info: note, warn: note, error: note },
         });
-        if (done) applied = statementsOf(files);
+        if (done) {
+          applied = statementsOf(files);
+          appliedCurrent = current;
+        }
       } finally {
         changed.resolve();
       }
