@@ -1,10 +1,11 @@
 /** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
 import { basename, relative } from "node:path";
-import { Client } from "pg";
 import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
 import { migrate } from "../database/migrate.ts";
+import { onConnection } from "../database/onConnection.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
+import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../service.ts";
 import { applyChanges, type ChangedFile } from "./quickApply.ts";
@@ -22,6 +23,9 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async ({ ownerUrl, authenticatorUrl, log, reload }) => {
     let applied = statementsOf(await readObjects(folder));
     let appliedCurrent = await readCurrent(folder);
+    // Made beside the first requests; from then on a reference takes a second or two.
+    const cluster = startReferenceCluster();
+    cluster.then(({ prepare }) => prepare(folder)).catch(() => undefined);
     let generation = 0;
     let work = Promise.resolve();
     let whole = Promise.resolve();
@@ -76,6 +80,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
           authenticatorUrl,
           folder,
           current: true,
+          reference: async (options) => await (await cluster).make(options),
           isOutdated: () => {
             if (mine === generation) changing = changed.promise;
             return mine !== generation;
@@ -115,19 +120,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
         stop();
         await work;
         await whole;
+        await (await cluster).stop();
       },
     };
   };
-}
-
-async function onConnection<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 function texts({ definitions, rest }: ObjectFile): string[] {
