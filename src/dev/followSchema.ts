@@ -8,7 +8,7 @@ import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../service.ts";
-import { applyChanges, type ChangedFile } from "./quickApply.ts";
+import { applyChanges, changesApi, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
 /** Where a developer reads what became of a save. */
@@ -49,8 +49,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       }
     };
 
-    /** True where all that changed was applied. */
-    const quickly = async (since: number): Promise<boolean> => {
+    /** What can be put in its place alone. */
+    const quickly = async (since: number): Promise<void> => {
       const files = await readObjects(folder);
       const changed = files
         .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
@@ -58,13 +58,16 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
       const names = changed.map(({ file }) => relative(folder, file.path));
       if (current.text !== appliedCurrent) names.unshift(currentFile);
-      if (names.length === 0) return false;
+      if (names.length === 0) return;
       await changing;
-      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return false;
+      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return;
       applied = statementsOf(files);
+      if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
+        say(`Applied ${names.join(", ")}; it holds ${ms(performance.now() - since)} after it was saved.`);
+        return;
+      }
       appliedCurrent = current.text;
       await serve(`Applied ${names.join(", ")}`, since);
-      return true;
     };
     const wholly = async (mine: number, since: number): Promise<void> => {
       if (mine !== generation) return;

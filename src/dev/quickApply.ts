@@ -15,6 +15,30 @@ export interface ChangedFile {
   before: ReadonlySet<string>;
 }
 
+/**
+ * Whether the API has to be built anew for what changed. Not for the body of a function, a policy or a trigger: these are
+ * PostgreSQL's own affair, and hold from the next request on.
+ */
+export function changesApi(changed: readonly ChangedFile[]): boolean {
+  return changed.some(({ file, before }) => {
+    const frames = new Set([...before].map(frame));
+    return [...file.definitions, ...file.rest].some(
+      ({ text }) =>
+        !before.has(text) &&
+        !/^create\s+(?:policy|(?:constraint\s+)?trigger)\b/i.test(text) &&
+        !frames.has(frame(text)),
+    );
+  });
+}
+
+/** A function without its body; any other statement as it is. */
+function frame(text: string): string {
+  const body = /^create\s[^]*?\bas\s+(\$\w*\$)([^]*)\1/i.exec(text);
+  return body && /^create\s+(?:or\s+replace\s+)?(?:function|procedure)\b/i.test(text)
+    ? text.replace(body[2]!, () => "")
+    : text;
+}
+
 interface QuickStep extends Step {
   file: ObjectFile;
   statement: SqlStatement;

@@ -73,7 +73,7 @@ test("a function that is saved is served; what it says is changed by the next sa
 
   await save("objects/03-projects/probe.sql", probe("'second'"));
   const answers = new Set<unknown>();
-  const served = said(/served/).then(() => true);
+  const served = said(/it holds [\d,]+ ms after it was saved/).then(() => true);
   for (let over = false; !over; over = await Promise.race([served, ask("{ loopProbe }").then(() => false)])) {
     const { data, errors } = await ask("{ loopProbe }");
     expect(errors).toBeUndefined();
@@ -90,7 +90,7 @@ test("a fault is told with file, line and column, and the API goes on as it was"
   );
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
   await save("objects/03-projects/probe.sql", probe("'third'"));
-  await said(/served/);
+  await said(/it holds/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
 }, 60_000);
 
