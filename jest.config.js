@@ -1,11 +1,26 @@
 /** Tests run as native ES modules; Node's own type stripping is the only transform (see test/harness/strip-types.cjs). */
-export default {
-  testEnvironment: "<rootDir>/test/harness/environment.ts",
-  testMatch: ["<rootDir>/test/**/*.test.ts"],
+import { availableParallelism, totalmem } from "node:os";
+import { testFiles } from "./test/harness/testFiles.js";
+
+const { database, unit } = testFiles();
+const common = {
   extensionsToTreatAsEsm: [".ts"],
   transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },
-  globalSetup: "<rootDir>/test/harness/globalSetup.ts",
-  globalTeardown: "<rootDir>/test/harness/globalTeardown.ts",
-  maxWorkers: 2,
+};
+
+export default {
+  // A worker that has built the schema takes up to 1.5 GB.
+  maxWorkers: Math.max(1, Math.min(availableParallelism(), Math.floor(totalmem() / 2 ** 31))),
   testTimeout: 60_000,
+  projects: [
+    { ...common, displayName: "unit", testMatch: unit, testEnvironment: "<rootDir>/test/harness/realm.ts" },
+    {
+      ...common,
+      displayName: "database",
+      testMatch: database,
+      testEnvironment: "<rootDir>/test/harness/environment.ts",
+      globalSetup: "<rootDir>/test/harness/globalSetup.ts",
+      globalTeardown: "<rootDir>/test/harness/globalTeardown.ts",
+    },
+  ],
 };

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:68c93a3513ac64f9a950a0c30ca198b44845f4b2
+--! Hash: sha1:428f1f9443f9ae00f78101b2e1e07490ec817893
 --! Message: foundation
 
 -- Schemas, who may use them, the codes of errors, the maker of enumerations, and the scalar types.
@@ -9,12 +9,15 @@ create extension if not exists unaccent;
 create extension if not exists pgcrypto;
 create extension if not exists btree_gist;
 create extension if not exists btree_gin;
+
 create schema app_public;  -- what GraphQL shows
 create schema app_hidden;  -- used by it, not shown
 create schema app_private; -- secrets and internals
+
 comment on schema app_public is 'Everything the API shows.';
 comment on schema app_hidden is 'Helpers that policies and functions of the API call; not shown.';
 comment on schema app_private is 'Secrets and internals; out of reach for the roles of the API.';
+
 grant usage on schema app_public, app_hidden to plat_user, plat_anonymous, plat_worker;
 grant usage on schema app_private to plat_authenticator, plat_worker;
 

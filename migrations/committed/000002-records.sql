@@ -1,5 +1,5 @@
---! Previous: sha1:68c93a3513ac64f9a950a0c30ca198b44845f4b2
---! Hash: sha1:c6d4240441ba7339f361b7cb0b02f7133a951341
+--! Previous: sha1:428f1f9443f9ae00f78101b2e1e07490ec817893
+--! Hash: sha1:6c9adf2dd803d11a88965ac666b7cfd9163dae50
 --! Message: records
 
 -- What tables hold records, and the slugs that records had.

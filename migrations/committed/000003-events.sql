@@ -1,5 +1,5 @@
---! Previous: sha1:c6d4240441ba7339f361b7cb0b02f7133a951341
---! Hash: sha1:24c62c070f063e71b486fa701dc88d0fa7e813ee
+--! Previous: sha1:6c9adf2dd803d11a88965ac666b7cfd9163dae50
+--! Hash: sha1:1b16b2dd99370e2938cf1a662073ced81368b5be
 --! Message: events
 
 -- The stream of events: every change of a record is one row, numbered within its organization.

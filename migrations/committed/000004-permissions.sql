@@ -1,5 +1,5 @@
---! Previous: sha1:24c62c070f063e71b486fa701dc88d0fa7e813ee
---! Hash: sha1:e197462323fe156fe583e12d99b56a0153c8bbd9
+--! Previous: sha1:1b16b2dd99370e2938cf1a662073ced81368b5be
+--! Hash: sha1:b13ca675bb136b92aef63f3bfebe2f726e51222a
 --! Message: permissions
 
 -- Which role has which permission, and which column needs one of its own.
@@ -10,10 +10,9 @@ select app_private.create_enum('organization_role', 'What a member may do in an 
   ['MEMBER', 'Sells: leads, buyers, reservations; reads the rest.']]);
 select app_private.create_enum('project_organization_role', 'What an organization does in a project.', array[
   ['OWNER', 'Owns the project.'], ['SELLER', 'Sells units; sees its own leads.'],
-  ['BUILDER', 'Builds; changes construction status and dates.'],
-  ['AGENCY', 'Brings buyers; sees its own leads.'], ['BROKER', 'Brings buyers; sees its own leads.'],
-  ['MARKETER', 'Advertises.'],
-  ['LENDER', 'Finances buyers.'], ['TITLE', 'Closes purchases.'], ['VIEWER', 'Looks only.']]);
+  ['BUILDER', 'Builds; changes construction status and dates.'], ['AGENCY', 'Brings buyers; sees its own leads.'],
+  ['BROKER', 'Brings buyers; sees its own leads.'], ['MARKETER', 'Advertises.'], ['LENDER', 'Finances buyers.'],
+  ['TITLE', 'Closes purchases.'], ['VIEWER', 'Looks only.']]);
 
 create table app_private.role_permissions (
   role text not null,

@@ -1,5 +1,5 @@
---! Previous: sha1:e197462323fe156fe583e12d99b56a0153c8bbd9
---! Hash: sha1:2653561c6965db9f6c9d005c56704779539792d3
+--! Previous: sha1:b13ca675bb136b92aef63f3bfebe2f726e51222a
+--! Hash: sha1:1fbcf41cf2cf876e3ed5f0da8c0dd6c06107abc7
 --! Message: users
 
 -- People, their identities and passwords.

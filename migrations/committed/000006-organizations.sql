@@ -1,14 +1,13 @@
---! Previous: sha1:2653561c6965db9f6c9d005c56704779539792d3
---! Hash: sha1:75778213247cd919ff91039b707c96fe8e35f5af
+--! Previous: sha1:1fbcf41cf2cf876e3ed5f0da8c0dd6c06107abc7
+--! Hash: sha1:8c61b09832404b2c233e58777f69850bc8f30f16
 --! Message: organizations
 
 -- Organizations and their members.
 
 select app_private.create_enum('organization_kind', 'What an organization does.', array[
   ['DEVELOPER', 'Develops projects.'], ['BUILDER', 'Builds homes.'], ['BROKERAGE', 'Brokers sales.'],
-  ['AGENCY', 'Sells for others.'],
-  ['MARKETING', 'Advertises.'], ['LENDER', 'Lends.'], ['TITLE_COMPANY', 'Insures titles.'],
-  ['LAW_FIRM', 'Practises law.'], ['OTHER', 'Something else.']]);
+  ['AGENCY', 'Sells for others.'], ['MARKETING', 'Advertises.'], ['LENDER', 'Lends.'],
+  ['TITLE_COMPANY', 'Insures titles.'], ['LAW_FIRM', 'Practises law.'], ['OTHER', 'Something else.']]);
 create type app_public.notification_settings as (
   new_lead boolean,
   lead_assigned boolean,

@@ -1,5 +1,5 @@
---! Previous: sha1:75778213247cd919ff91039b707c96fe8e35f5af
---! Hash: sha1:b45d71f09e554102cab8902b807d42c82123be8a
+--! Previous: sha1:8c61b09832404b2c233e58777f69850bc8f30f16
+--! Hash: sha1:d8d58a5dde180ec9be7edc06df6e29a04e13ca45
 --! Message: jobs
 
 -- What background work keeps: deadlines, scheduled events, retention, workers, sealed columns; and which objects the

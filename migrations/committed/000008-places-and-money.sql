@@ -1,5 +1,5 @@
---! Previous: sha1:b45d71f09e554102cab8902b807d42c82123be8a
---! Hash: sha1:00c8db5e80d6ad8f32eec7e09c2322c521078153
+--! Previous: sha1:d8d58a5dde180ec9be7edc06df6e29a04e13ca45
+--! Hash: sha1:3354674bef288fbc89469d8e89dc2a82e6abb154
 --! Message: places-and-money
 
 -- Countries with their calling codes, and currencies with their digits.

@@ -1,5 +1,5 @@
---! Previous: sha1:00c8db5e80d6ad8f32eec7e09c2322c521078153
---! Hash: sha1:b1504551a980d8dfa68741cc32fc1859f4108502
+--! Previous: sha1:3354674bef288fbc89469d8e89dc2a82e6abb154
+--! Hash: sha1:58af57730cea70feb577497ffdb29382ac095f17
 --! Message: states
 
 -- The steps of each state machine and what a state requires.

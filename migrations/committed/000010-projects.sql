@@ -1,21 +1,20 @@
---! Previous: sha1:b1504551a980d8dfa68741cc32fc1859f4108502
---! Hash: sha1:75691a8ff62bc54d62315e3fac3be555d3ad846f
+--! Previous: sha1:58af57730cea70feb577497ffdb29382ac095f17
+--! Hash: sha1:d2c615f11058a1089b45235ac115b623fcdbfd46
 --! Message: projects
 
 -- Projects and the organizations that take part in them.
 
 select app_private.create_enum('project_status', 'How far a project is.', array[
   ['DRAFT', 'Being prepared.'], ['COMING_SOON', 'Announced.'], ['PRESALE', 'Selling before release.'],
-  ['SELLING', 'Selling.'],
-  ['PAUSED', 'Sales are paused.'], ['SOLD_OUT', 'Everything is sold.'], ['COMPLETED', 'Everything is handed over.'],
-  ['ARCHIVED', 'Read-only and not public.']]);
+  ['SELLING', 'Selling.'], ['PAUSED', 'Sales are paused.'], ['SOLD_OUT', 'Everything is sold.'],
+  ['COMPLETED', 'Everything is handed over.'], ['ARCHIVED', 'Read-only and not public.']]);
 select app_private.create_enum('project_visibility', 'Who finds a project.', array[
   ['PRIVATE', 'The portfolio only.'], ['UNLISTED', 'Everybody who knows its address; in no list.'],
   ['PUBLIC', 'Everybody.']]);
 select app_private.create_enum('project_type', 'What is built.', array[
   ['CONDOMINIUM', 'Apartments.'], ['TOWNHOME', 'Townhomes.'], ['SINGLE_FAMILY', 'Detached homes.'],
-  ['MIXED_USE', 'Homes and commerce.'],
-  ['MASTER_PLANNED', 'A whole neighbourhood.'], ['LAND', 'Lots.'], ['COMMERCIAL', 'Commerce.']]);
+  ['MIXED_USE', 'Homes and commerce.'], ['MASTER_PLANNED', 'A whole neighbourhood.'], ['LAND', 'Lots.'],
+  ['COMMERCIAL', 'Commerce.']]);
 select app_private.create_enum('sold_trigger', 'When a unit counts as sold.', array[
   ['SIGNED', 'When the purchase is signed.'], ['FIRM', 'When the purchase is firm.']]);
 select app_private.create_enum('lead_assignment_mode', 'Who works on a new lead.', array[
@@ -23,9 +22,10 @@ select app_private.create_enum('lead_assignment_mode', 'Who works on a new lead.
   ['PRIVATE', 'Whoever brings it; members see their own leads only.']]);
 select app_private.create_enum('projects_sort', 'An order of projects.', array[
   ['SERVICE_INDEX', 'Best service index first.'], ['UPDATED_AT', 'Last updated first.'], ['TITLE', 'By title.'],
-  ['PRICE_ASC', 'Cheapest first.'], ['PRICE_DESC', 'Dearest first.'], ['DISTANCE',
-    'Nearest to the viewer first, whose place their IP address tells, by the city of the project; by service index '
-    'where that tells nothing.'], ['NEWEST', 'Newest first.']]);
+  ['PRICE_ASC', 'Cheapest first.'], ['PRICE_DESC', 'Dearest first.'],
+  ['DISTANCE', 'Nearest to the viewer first, whose place their IP address tells, by the city of the project; by '
+    'service index where that tells nothing.'],
+  ['NEWEST', 'Newest first.']]);
 
 create table app_public.projects (
   id uuid primary key default uuidv7(),

@@ -1,5 +1,5 @@
---! Previous: sha1:75691a8ff62bc54d62315e3fac3be555d3ad846f
---! Hash: sha1:c82165e96a402844d9cdd3bd286aa1acb4606d04
+--! Previous: sha1:d2c615f11058a1089b45235ac115b623fcdbfd46
+--! Hash: sha1:71082a585b50d699d68bc0e4c308054297e9f44c
 --! Message: sign-in
 
 -- Failed sign-ins and one-time passwords.

@@ -1,5 +1,5 @@
---! Previous: sha1:c82165e96a402844d9cdd3bd286aa1acb4606d04
---! Hash: sha1:d19cf264cd82b7e8a3e56835720b467a4d566161
+--! Previous: sha1:71082a585b50d699d68bc0e4c308054297e9f44c
+--! Hash: sha1:f83a4c9e48ed8e9e165cdb083a067f7caddb2622
 --! Message: access-tokens
 
 -- Long-lived tokens of users for programs.

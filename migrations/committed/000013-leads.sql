@@ -1,43 +1,37 @@
---! Previous: sha1:d19cf264cd82b7e8a3e56835720b467a4d566161
---! Hash: sha1:f3a0dbb46b6c343f4a0b231fb8f97db156d57596
+--! Previous: sha1:f83a4c9e48ed8e9e165cdb083a067f7caddb2622
+--! Hash: sha1:978938d50f9c236ce2e562c35f31e407bb01896f
 --! Message: leads
 
 -- Leads with their agents, sources, reasons of fallout, contact messages and withdrawn addresses.
 
 select app_private.create_enum('lead_status', 'How far a lead is.', array[
   ['NEW', 'Nobody has been in touch yet.'], ['CONTACTED', 'Somebody has been in touch.'],
-  ['COLD', 'Unlikely to buy soon.'],
-  ['WARM', 'Interested.'], ['HOT', 'Wants to buy.'], ['NEGOTIATING', 'Has an active negotiation.'],
-  ['RESERVED', 'Has an active reservation.'],
+  ['COLD', 'Unlikely to buy soon.'], ['WARM', 'Interested.'], ['HOT', 'Wants to buy.'],
+  ['NEGOTIATING', 'Has an active negotiation.'], ['RESERVED', 'Has an active reservation.'],
   ['CONVERTED', 'Became a buyer.'], ['LOST', 'Will not buy; has a fallout reason.'], ['UNQUALIFIED', 'Cannot buy.']]);
 select app_private.create_enum('lead_origin', 'The technical way in.', array[
   ['WEB_FORM', 'A form on a website.'], ['CONTACT_PROJECT', 'The contact form of the project.'], ['API', 'A program.'],
-  ['IMPORT', 'A file.'],
-  ['MANUAL', 'Entered by hand.'], ['PHONE', 'A call.'], ['WALK_IN', 'A visit to the sales office.'],
-  ['OPEN_HOUSE', 'An open house.'],
-  ['REFERRAL', 'A referral.'], ['AGENT_PORTAL', 'An agent.'], ['INTEGRATION', 'A connected application.'],
-  ['MARKETPLACE', 'A marketplace.']]);
+  ['IMPORT', 'A file.'], ['MANUAL', 'Entered by hand.'], ['PHONE', 'A call.'],
+  ['WALK_IN', 'A visit to the sales office.'], ['OPEN_HOUSE', 'An open house.'], ['REFERRAL', 'A referral.'],
+  ['AGENT_PORTAL', 'An agent.'], ['INTEGRATION', 'A connected application.'], ['MARKETPLACE', 'A marketplace.']]);
 select app_private.create_enum('lead_source_category', 'The kind of a lead source.', array[
   ['WEBSITE', 'Own website.'], ['PORTAL', 'Listing portal.'], ['SEARCH_ADS', 'Search advertising.'],
-  ['SOCIAL', 'Social media.'], ['EMAIL', 'E-mail.'],
-  ['REFERRAL', 'Referral.'], ['AGENT', 'Agent.'], ['SIGNAGE', 'Signs.'], ['EVENT', 'Event.'], ['PRINT', 'Print.'],
-  ['PHONE', 'Phone.'],
-  ['WALK_IN', 'Walk-in.'], ['OTHER', 'Something else.']]);
+  ['SOCIAL', 'Social media.'], ['EMAIL', 'E-mail.'], ['REFERRAL', 'Referral.'], ['AGENT', 'Agent.'],
+  ['SIGNAGE', 'Signs.'], ['EVENT', 'Event.'], ['PRINT', 'Print.'], ['PHONE', 'Phone.'], ['WALK_IN', 'Walk-in.'],
+  ['OTHER', 'Something else.']]);
 select app_private.create_enum('fallout_subject', 'What can fall through.', array[
   ['LEAD', 'A lead.'], ['RESERVATION', 'A reservation.'], ['NEGOTIATION', 'A negotiation.'], ['BUYER', 'A purchase.']]);
 select app_private.create_enum('fallout_category', 'The kind of a fallout reason.', array[
   ['PRICE', 'Price.'], ['FINANCING', 'Financing.'], ['LOCATION', 'Location.'], ['LAYOUT', 'Layout.'],
-  ['TIMING', 'Timing.'],
-  ['COMPETITOR', 'Bought elsewhere.'], ['UNRESPONSIVE', 'Does not answer.'],
-  ['RESCISSION', 'Withdrew in the rescission period.'],
-  ['DEFAULT', 'Did not fulfil the contract.'], ['DUPLICATE', 'Known already.'], ['OTHER', 'Something else.']]);
+  ['TIMING', 'Timing.'], ['COMPETITOR', 'Bought elsewhere.'], ['UNRESPONSIVE', 'Does not answer.'],
+  ['RESCISSION', 'Withdrew in the rescission period.'], ['DEFAULT', 'Did not fulfil the contract.'],
+  ['DUPLICATE', 'Known already.'], ['OTHER', 'Something else.']]);
 select app_private.create_enum('note_visibility', 'Who reads a note.', array[
   ['TEAM', 'Everybody who sees the lead.'], ['ASSIGNEE', 'Its author and whoever the lead is assigned to.'],
   ['ORGANIZATION', 'Members of the organization only.']]);
 select app_private.create_enum('duplicate_policy', 'What to do with a lead that is there already.', array[
   ['MERGE', 'Fill what is empty in the existing lead and return it.'],
-  ['RETURN_EXISTING', 'Return the existing lead unchanged.'],
-  ['ERROR', 'Refuse with CONFLICT and existingId.']]);
+  ['RETURN_EXISTING', 'Return the existing lead unchanged.'], ['ERROR', 'Refuse with CONFLICT and existingId.']]);
 create type app_public.agent_input as (
   id uuid, name text, email app_public.email_address, phone app_public.phone_number, brokerage text, license_number text
 );

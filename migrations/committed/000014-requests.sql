@@ -1,5 +1,5 @@
---! Previous: sha1:f3a0dbb46b6c343f4a0b231fb8f97db156d57596
---! Hash: sha1:99f9debaff9600cb42c20634de33a711665dddc1
+--! Previous: sha1:978938d50f9c236ce2e562c35f31e407bb01896f
+--! Hash: sha1:3ed571dc7da5b50dc48ddea0aa3eef80f2c7d735
 --! Message: requests
 
 -- Idempotency keys and rate limits.

@@ -1,13 +1,13 @@
---! Previous: sha1:99f9debaff9600cb42c20634de33a711665dddc1
---! Hash: sha1:216746bdbf8ac1ddf4104150f563fdb6dd97c0d6
+--! Previous: sha1:3ed571dc7da5b50dc48ddea0aa3eef80f2c7d735
+--! Hash: sha1:034dcbb4086c0185612399dd84e198bf5677fef0
 --! Message: invitations
 
 -- Invitations to an organization.
 
 select app_private.create_enum('invite_status', 'What became of an invitation.', array[
   ['PENDING', 'Sent and not answered yet.'], ['ACCEPTED', 'The invited has joined.'],
-  ['DECLINED', 'The invited does not want to join.'],
-  ['EXPIRED', 'Was not answered in time.'], ['REVOKED', 'Was taken back.']]);
+  ['DECLINED', 'The invited does not want to join.'], ['EXPIRED', 'Was not answered in time.'],
+  ['REVOKED', 'Was taken back.']]);
 
 create table app_public.organization_invites (
   id uuid primary key default uuidv7(),

@@ -1,5 +1,5 @@
---! Previous: sha1:216746bdbf8ac1ddf4104150f563fdb6dd97c0d6
---! Hash: sha1:1157b2efb82db62ffad40e2bd920556ad5345676
+--! Previous: sha1:034dcbb4086c0185612399dd84e198bf5677fef0
+--! Hash: sha1:aba67683f777f253043b530df28dea8794d77cf4
 --! Message: members
 
 -- What the removal of a member returns.

@@ -1,5 +1,5 @@
---! Previous: sha1:1157b2efb82db62ffad40e2bd920556ad5345676
---! Hash: sha1:4bae2871bf54b549b296b4f0c309a3160755b086
+--! Previous: sha1:aba67683f777f253043b530df28dea8794d77cf4
+--! Hash: sha1:62016000d434d6269bf2f5816e8903ee0d1d8234
 --! Message: messages
 
 -- What was mailed, so that it is mailed once, and messages from the contact form.

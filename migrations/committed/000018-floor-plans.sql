@@ -1,15 +1,14 @@
---! Previous: sha1:4bae2871bf54b549b296b4f0c309a3160755b086
---! Hash: sha1:af2edfe2410886d90ecadba6fd41fd15c7b9842f
+--! Previous: sha1:62016000d434d6269bf2f5816e8903ee0d1d8234
+--! Hash: sha1:5a14dfbf1432832759908cb996f30d23a63a9266
 --! Message: floor-plans
 
 -- Floor plans.
 
 select app_private.create_enum('home_type', 'The kind of a home.', array[
   ['CONDO', 'An apartment.'], ['TOWNHOME', 'A townhome.'], ['DETACHED', 'A detached home.'],
-  ['SEMI_DETACHED', 'One half of two homes.'],
-  ['DUPLEX', 'Two homes in one house.'], ['LOFT', 'A loft.'], ['PENTHOUSE', 'A penthouse.'],
-  ['LIVE_WORK', 'A home with a workplace.'],
-  ['LOT', 'Land alone.'], ['COMMERCIAL', 'Commerce.']]);
+  ['SEMI_DETACHED', 'One half of two homes.'], ['DUPLEX', 'Two homes in one house.'], ['LOFT', 'A loft.'],
+  ['PENTHOUSE', 'A penthouse.'], ['LIVE_WORK', 'A home with a workplace.'], ['LOT', 'Land alone.'],
+  ['COMMERCIAL', 'Commerce.']]);
 select app_private.create_enum('floor_plan_status', 'How far a floor plan is.', array[
   ['DRAFT', 'Being prepared; seen by the team only.'], ['ACTIVE', 'Offered.'], ['SOLD_OUT', 'Every unit is sold.'],
   ['RETIRED', 'Not offered any more.']]);

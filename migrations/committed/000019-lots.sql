@@ -1,20 +1,18 @@
---! Previous: sha1:af2edfe2410886d90ecadba6fd41fd15c7b9842f
---! Hash: sha1:c1750174c39628132c8259c9bc7951133128ba5e
+--! Previous: sha1:5a14dfbf1432832759908cb996f30d23a63a9266
+--! Hash: sha1:9884fd1207042cf4e222a14cefd4b3f1c92f8f41
 --! Message: lots
 
 -- Lots.
 
 select app_private.create_enum('lot_status', 'How far the sale of a lot is.', array[
   ['UNRELEASED', 'Not offered yet; seen by the team only.'], ['AVAILABLE', 'For sale.'],
-  ['HELD', 'Held for somebody for a short time.'],
-  ['RESERVED', 'Has an active reservation.'], ['PENDING', 'An offer was accepted, or the purchase is not signed yet.'],
-  ['SOLD', 'Sold.'],
+  ['HELD', 'Held for somebody for a short time.'], ['RESERVED', 'Has an active reservation.'],
+  ['PENDING', 'An offer was accepted, or the purchase is not signed yet.'], ['SOLD', 'Sold.'],
   ['CLOSED', 'Handed over.'], ['OFF_MARKET', 'Not for sale now.']]);
 select app_private.create_enum('lot_feature', 'What a lot is like.', array[
   ['CORNER', 'At a corner.'], ['CUL_DE_SAC', 'At the end of a street.'], ['WATERFRONT', 'At the water.'],
-  ['GOLF_COURSE', 'At a golf course.'],
-  ['PARK_VIEW', 'Looks on a park.'], ['WALKOUT', 'Basement with a door to the garden.'], ['WOODED', 'With trees.'],
-  ['END_UNIT', 'At the end of a row.'],
+  ['GOLF_COURSE', 'At a golf course.'], ['PARK_VIEW', 'Looks on a park.'],
+  ['WALKOUT', 'Basement with a door to the garden.'], ['WOODED', 'With trees.'], ['END_UNIT', 'At the end of a row.'],
   ['FLAT', 'Flat.'], ['SLOPED', 'On a slope.']]);
 
 create table app_public.lots (

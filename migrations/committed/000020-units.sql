@@ -1,22 +1,20 @@
---! Previous: sha1:c1750174c39628132c8259c9bc7951133128ba5e
---! Hash: sha1:15ce94d7e0422342aed784816bb131aeeafd40c1
+--! Previous: sha1:9884fd1207042cf4e222a14cefd4b3f1c92f8f41
+--! Hash: sha1:e46fd9249b63fa4835d42f0a2775c966e0165706
 --! Message: units
 
 -- Units: the homes that are sold.
 
 select app_private.create_enum('unit_status', 'How far the sale of a unit is.', array[
   ['UNRELEASED', 'Not offered yet; seen by the team only.'], ['AVAILABLE', 'For sale.'],
-  ['HELD', 'Held for somebody for a short time.'],
-  ['RESERVED', 'Has an active reservation.'], ['PENDING', 'An offer was accepted, or the purchase is not signed yet.'],
-  ['SOLD', 'Sold.'],
+  ['HELD', 'Held for somebody for a short time.'], ['RESERVED', 'Has an active reservation.'],
+  ['PENDING', 'An offer was accepted, or the purchase is not signed yet.'], ['SOLD', 'Sold.'],
   ['CLOSED', 'Handed over.'], ['OFF_MARKET', 'Not for sale now.']]);
 select app_private.create_enum('unit_construction_status', 'How far the construction of a unit is, in order.', array[
   ['NOT_STARTED', 'Nothing has begun.'], ['PERMITTED', 'The permit is there.'], ['SITE_WORK', 'The site is prepared.'],
-  ['FOUNDATION', 'Foundation.'],
-  ['FRAMING', 'Framing.'], ['ROUGH_IN', 'Pipes and wires.'], ['INSULATION', 'Insulation.'], ['DRYWALL', 'Drywall.'],
-  ['INTERIOR_FINISHES', 'Interior finishes.'], ['EXTERIOR_FINISHES', 'Exterior finishes.'],
-  ['FINAL_INSPECTION', 'Final inspection.'],
-  ['COMPLETED', 'Complete.'], ['DELIVERED', 'Handed over to its buyer.']]);
+  ['FOUNDATION', 'Foundation.'], ['FRAMING', 'Framing.'], ['ROUGH_IN', 'Pipes and wires.'],
+  ['INSULATION', 'Insulation.'], ['DRYWALL', 'Drywall.'], ['INTERIOR_FINISHES', 'Interior finishes.'],
+  ['EXTERIOR_FINISHES', 'Exterior finishes.'], ['FINAL_INSPECTION', 'Final inspection.'], ['COMPLETED', 'Complete.'],
+  ['DELIVERED', 'Handed over to its buyer.']]);
 select app_private.create_enum('standard_status', 'The status of a listing in the words of the RESO Data Dictionary.',
   array[
   ['ACTIVE', 'For sale.'], ['ACTIVE_UNDER_CONTRACT', 'For sale, with an accepted reservation.'],

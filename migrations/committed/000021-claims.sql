@@ -1,5 +1,5 @@
---! Previous: sha1:15ce94d7e0422342aed784816bb131aeeafd40c1
---! Hash: sha1:c925507aca1a9b990d4f65f9a794d8c8fff561b4
+--! Previous: sha1:e46fd9249b63fa4835d42f0a2775c966e0165706
+--! Hash: sha1:4ab431b4ac9fd1facac3e54766ffc5edab008b19
 --! Message: claims
 
 -- Holds, reservations and purchases that claim a unit or lot.

@@ -1,22 +1,20 @@
---! Previous: sha1:c925507aca1a9b990d4f65f9a794d8c8fff561b4
---! Hash: sha1:e64bd0484e99675b2c7b92b3ecd81c9e59267e76
+--! Previous: sha1:4ab431b4ac9fd1facac3e54766ffc5edab008b19
+--! Hash: sha1:b334c0a244a29105fbe18a326052b086837775e9
 --! Message: files
 
 -- Stored files, the columns that tables of images and documents have, and the files of organizations and projects.
 
 select app_private.create_enum('image_category', 'What a picture shows.', array[
   ['HERO', 'The picture that stands for the whole.'], ['EXTERIOR', 'The outside.'], ['INTERIOR', 'The inside.'],
-  ['AMENITY', 'What residents share.'],
-  ['RENDERING', 'Drawn, not photographed.'], ['CONSTRUCTION', 'How far the building is.'],
-  ['OTHER', 'Something else.']]);
+  ['AMENITY', 'What residents share.'], ['RENDERING', 'Drawn, not photographed.'],
+  ['CONSTRUCTION', 'How far the building is.'], ['OTHER', 'Something else.']]);
 select app_private.create_enum('document_category', 'What a document is.', array[
   ['BROCHURE', 'A brochure.'], ['PRICE_LIST', 'Prices.'], ['DISCLOSURE', 'What the law has the seller tell.'],
-  ['CONTRACT', 'A contract.'],
-  ['ADDENDUM', 'An addition to a contract.'], ['FLOOR_PLAN', 'A floor plan.'], ['SPECIFICATION', 'What is built in.'],
-  ['WARRANTY', 'A warranty.'],
+  ['CONTRACT', 'A contract.'], ['ADDENDUM', 'An addition to a contract.'], ['FLOOR_PLAN', 'A floor plan.'],
+  ['SPECIFICATION', 'What is built in.'], ['WARRANTY', 'A warranty.'],
   ['PROOF_OF_FUNDS', 'Shows that a buyer can pay.'], ['PREAPPROVAL', 'A lender''s promise.'],
-  ['IDENTITY', 'Shows who somebody is.'],
-  ['BUILD_ORDER', 'What is ordered from the builder.'], ['OTHER', 'Something else.']]);
+  ['IDENTITY', 'Shows who somebody is.'], ['BUILD_ORDER', 'What is ordered from the builder.'],
+  ['OTHER', 'Something else.']]);
 
 -- The tag @transform names the kind: the API stores the content and hands over {checksum, filename}. A caller cannot
 -- write that object: the scalar takes parts of a multipart request and data URIs only.

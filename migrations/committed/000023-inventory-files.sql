@@ -1,5 +1,5 @@
---! Previous: sha1:e64bd0484e99675b2c7b92b3ecd81c9e59267e76
---! Hash: sha1:953a102354d30bbb6d57067ebf68f6c396872c7f
+--! Previous: sha1:b334c0a244a29105fbe18a326052b086837775e9
+--! Hash: sha1:a21b15d19882787d443639e78b92c8bce3dd57e4
 --! Message: inventory-files
 
 -- Images, drawings and documents of floor plans, lots and units.

@@ -1,5 +1,5 @@
---! Previous: sha1:953a102354d30bbb6d57067ebf68f6c396872c7f
---! Hash: sha1:462c0cf093c1a2fc88a01b0bfa6d1e8a1dc0ee81
+--! Previous: sha1:a21b15d19882787d443639e78b92c8bce3dd57e4
+--! Hash: sha1:ca776855d5f61c67757bfdaeed5c11b85ef3d276
 --! Message: specifications
 
 -- Categories, elements and options of what can be chosen for a home.
@@ -11,8 +11,7 @@ select app_private.create_enum('spec_option_tier', 'How an option is offered.', 
 select app_private.create_enum('spec_option_kind', 'What an option changes.', array[
   ['STRUCTURAL', 'Walls, floors, openings.'], ['DESIGN', 'Surfaces and fixtures.'], ['APPLIANCE', 'Appliances.'],
   ['EXTERIOR', 'What is seen from outside.'], ['PACKAGE', 'Several at once.'], ['PARKING', 'Parking.'],
-  ['STORAGE', 'Storage.'],
-  ['OTHER', 'Anything else.']]);
+  ['STORAGE', 'Storage.'], ['OTHER', 'Anything else.']]);
 
 create table app_public.spec_categories (
   like app_private.project_record including all,

@@ -1,5 +1,5 @@
---! Previous: sha1:462c0cf093c1a2fc88a01b0bfa6d1e8a1dc0ee81
---! Hash: sha1:e2292cdadebc387173743bd73c46fad125811788
+--! Previous: sha1:ca776855d5f61c67757bfdaeed5c11b85ef3d276
+--! Hash: sha1:436ddc648092d351fa1ad6b330f397ef18f85307
 --! Message: open-houses
 
 -- Open houses.

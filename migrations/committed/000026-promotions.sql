@@ -1,5 +1,5 @@
---! Previous: sha1:e2292cdadebc387173743bd73c46fad125811788
---! Hash: sha1:212f0ae18243f1a42394a19bdbe56818670d1e81
+--! Previous: sha1:436ddc648092d351fa1ad6b330f397ef18f85307
+--! Hash: sha1:e0be4d9fc91dc1478afbf176c59f2f3212591aa9
 --! Message: promotions
 
 -- Promotions and what they apply to.

@@ -1,5 +1,5 @@
---! Previous: sha1:212f0ae18243f1a42394a19bdbe56818670d1e81
---! Hash: sha1:16ac0dff4ef5430b6695fcebbf1ee0ba8f46a0ae
+--! Previous: sha1:e0be4d9fc91dc1478afbf176c59f2f3212591aa9
+--! Hash: sha1:0b6d01ede8e7114dd5736687c385e870edaf508a
 --! Message: marketing
 
 -- Testimonials and collections of projects.

@@ -1,5 +1,5 @@
---! Previous: sha1:16ac0dff4ef5430b6695fcebbf1ee0ba8f46a0ae
---! Hash: sha1:8621dcb4eb88e7beeaf6f4434b1c27bf570a6a21
+--! Previous: sha1:0b6d01ede8e7114dd5736687c385e870edaf508a
+--! Hash: sha1:4d2b76a5ef84f281a7b5c1ef916eb848b3c4d23e
 --! Message: sales-offices
 
 -- Sales offices.

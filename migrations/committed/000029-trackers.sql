@@ -1,5 +1,5 @@
---! Previous: sha1:8621dcb4eb88e7beeaf6f4434b1c27bf570a6a21
---! Hash: sha1:a2a8d81817685502de5b8d0b9acac6e86dc45fa3
+--! Previous: sha1:4d2b76a5ef84f281a7b5c1ef916eb848b3c4d23e
+--! Hash: sha1:2865c6ba4cb3749c0a3a63f02207c08b351b1762
 --! Message: trackers
 
 -- Trackers of marketing and their hits.

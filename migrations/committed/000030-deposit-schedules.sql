@@ -1,5 +1,5 @@
---! Previous: sha1:a2a8d81817685502de5b8d0b9acac6e86dc45fa3
---! Hash: sha1:30863f441ac7b2b4fc971d17f74b4839eb88c8d5
+--! Previous: sha1:2865c6ba4cb3749c0a3a63f02207c08b351b1762
+--! Hash: sha1:72ada0f81a035ac0d5a389a32cc50f2443e877ea
 --! Message: deposit-schedules
 
 -- Milestones of deposit schedules.

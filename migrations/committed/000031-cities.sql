@@ -1,5 +1,5 @@
---! Previous: sha1:30863f441ac7b2b4fc971d17f74b4839eb88c8d5
---! Hash: sha1:5e6e52ba32d7617abc09707e08ad23a7ac3bf4ee
+--! Previous: sha1:72ada0f81a035ac0d5a389a32cc50f2443e877ea
+--! Hash: sha1:beac48d84de4baeab06e2556699782c1f6ed2320
 --! Message: cities
 
 -- Cities, and where projects lie.

@@ -1,5 +1,5 @@
---! Previous: sha1:5e6e52ba32d7617abc09707e08ad23a7ac3bf4ee
---! Hash: sha1:41d17ad0ad3a0fa923fb1f6230843b0c7ff19902
+--! Previous: sha1:beac48d84de4baeab06e2556699782c1f6ed2320
+--! Hash: sha1:7f38784292388a358e3b571720a50f7cdc83a83c
 --! Message: deals
 
 -- States of reservations, negotiations and purchases.
@@ -12,26 +12,24 @@ select app_private.create_enum('buyer_status', 'How far a purchase is.', array[
   ['CANCELLED', 'It fell through.']]);
 select app_private.create_enum('reservation_status', 'What became of a reservation.', array[
   ['PENDING', 'Entered, not confirmed.'], ['CONFIRMED', 'Confirmed by the sales team.'],
-  ['CONVERTED', 'Became a purchase.'],
-  ['EXPIRED', 'Its time ran out.'], ['CANCELLED', 'Called off.'], ['REFUNDED', 'Undone: the home is for sale again.']]);
+  ['CONVERTED', 'Became a purchase.'], ['EXPIRED', 'Its time ran out.'], ['CANCELLED', 'Called off.'],
+  ['REFUNDED', 'Undone: the home is for sale again.']]);
 select app_private.create_enum('negotiation_status', 'Where a negotiation stands.', array[
   ['OPEN', 'No offer has been made, or the last one was withdrawn.'], ['ACTIVE', 'An offer is pending.'],
-  ['ACCEPTED', 'An offer was accepted.'],
-  ['REJECTED', 'The last offer was rejected.'], ['EXPIRED', 'The last offer ran out.'], ['CANCELLED', 'Called off.']]);
+  ['ACCEPTED', 'An offer was accepted.'], ['REJECTED', 'The last offer was rejected.'],
+  ['EXPIRED', 'The last offer ran out.'], ['CANCELLED', 'Called off.']]);
 select app_private.create_enum('party_side', 'A side of a deal.', array[
   ['BUYER', 'Whoever buys.'], ['SELLER', 'Whoever sells.']]);
 select app_private.create_enum('occupancy_type', 'What a home is bought for.', array[
   ['PRIMARY_RESIDENCE', 'To live in.'], ['SECONDARY_RESIDENCE', 'To live in at times.'],
-  ['INVESTMENT', 'To let or sell.'],
-  ['FAMILY_MEMBER', 'For a member of the family.'], ['OTHER', 'Something else.']]);
+  ['INVESTMENT', 'To let or sell.'], ['FAMILY_MEMBER', 'For a member of the family.'], ['OTHER', 'Something else.']]);
 select app_private.create_enum('financing_type', 'How a home is paid.', array[
   ['CASH', 'Without a loan.'], ['CONVENTIONAL', 'A conventional loan.'],
   ['FHA', 'A loan insured by the Federal Housing Administration.'],
   ['VA', 'A loan guaranteed by the Department of Veterans Affairs.'],
-  ['USDA', 'A loan backed by the Department of Agriculture.'],
-  ['JUMBO', 'A loan above the conforming limit.'], ['CONSTRUCTION', 'A construction loan.'],
-  ['PRIVATE', 'A private loan.'],
-  ['OTHER', 'Something else.'], ['UNKNOWN', 'Not known yet.']]);
+  ['USDA', 'A loan backed by the Department of Agriculture.'], ['JUMBO', 'A loan above the conforming limit.'],
+  ['CONSTRUCTION', 'A construction loan.'], ['PRIVATE', 'A private loan.'], ['OTHER', 'Something else.'],
+  ['UNKNOWN', 'Not known yet.']]);
 
 create table app_private.deal_tables (
   table_name text primary key

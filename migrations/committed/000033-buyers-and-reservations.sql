@@ -1,5 +1,5 @@
---! Previous: sha1:41d17ad0ad3a0fa923fb1f6230843b0c7ff19902
---! Hash: sha1:9e09cb6ab24febe8cbd4911a71c0ffb840f98efa
+--! Previous: sha1:7f38784292388a358e3b571720a50f7cdc83a83c
+--! Hash: sha1:a15b1e3359b45c322dd59df88e03ecf13b5604c4
 --! Message: buyers-and-reservations
 
 -- Purchases with the invitations of their buyers, and reservations with their documents.

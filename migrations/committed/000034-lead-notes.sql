@@ -1,5 +1,5 @@
---! Previous: sha1:9e09cb6ab24febe8cbd4911a71c0ffb840f98efa
---! Hash: sha1:746cfd6dca2a18f188a88d329931369a28258681
+--! Previous: sha1:a15b1e3359b45c322dd59df88e03ecf13b5604c4
+--! Hash: sha1:27d292c82f9103c27e7c61752af1f5c3df44d1ca
 --! Message: lead-notes
 
 -- Notes on leads and buyers.

@@ -1,13 +1,12 @@
---! Previous: sha1:746cfd6dca2a18f188a88d329931369a28258681
---! Hash: sha1:2891eac593a5ef20d05812ece7fe9b8ca787a5fa
+--! Previous: sha1:27d292c82f9103c27e7c61752af1f5c3df44d1ca
+--! Hash: sha1:ea37dd41873c0203099955ee292ba420d2b01167
 --! Message: lease-permits
 
 -- Lease permits.
 
 select app_private.create_enum('lease_permit_status', 'What became of a lease permit.', array[
   ['AVAILABLE', 'Nobody has it.'], ['RESERVED', 'Kept for somebody.'], ['ISSUED', 'Somebody has it.'],
-  ['EXPIRED', 'Its time is over.'],
-  ['REVOKED', 'It was taken back.']]);
+  ['EXPIRED', 'Its time is over.'], ['REVOKED', 'It was taken back.']]);
 
 create table app_public.lease_permits (
   like app_private.project_record including all,

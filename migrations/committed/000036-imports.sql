@@ -1,5 +1,5 @@
---! Previous: sha1:2891eac593a5ef20d05812ece7fe9b8ca787a5fa
---! Hash: sha1:f67ff0df8b47fa1895522dde7bbff314d778cf7d
+--! Previous: sha1:ea37dd41873c0203099955ee292ba420d2b01167
+--! Hash: sha1:a9cf92bb9d2dddb12140f0a3087a0170e115bf6d
 --! Message: imports
 
 -- Imports from CSV: their columns, and what they return.

@@ -1,5 +1,5 @@
---! Previous: sha1:f67ff0df8b47fa1895522dde7bbff314d778cf7d
---! Hash: sha1:f0fc98a658882d510a1592cfe4bcddda1c535290
+--! Previous: sha1:a9cf92bb9d2dddb12140f0a3087a0170e115bf6d
+--! Hash: sha1:cbed17a57f451f814218fbbbc03d28fad0134976
 --! Message: negotiations
 
 -- Negotiations.

@@ -1,5 +1,5 @@
---! Previous: sha1:f0fc98a658882d510a1592cfe4bcddda1c535290
---! Hash: sha1:8396a5c19a156c76a077c55de606e0334804d779
+--! Previous: sha1:cbed17a57f451f814218fbbbc03d28fad0134976
+--! Hash: sha1:ecaed216c24fe1e8a747da16fbaec141ec468d16
 --! Message: offers
 
 -- Offers and the responses to them.
@@ -8,9 +8,8 @@ select app_private.create_enum('offer_kind', 'Whether an offer answers another.'
   ['OFFER', 'Begins a round.'], ['COUNTER_OFFER', 'Answers the one before it.']]);
 select app_private.create_enum('offer_status', 'What became of an offer.', array[
   ['PENDING', 'Waits for the answer of the other side.'], ['COUNTERED', 'Answered by another offer.'],
-  ['ACCEPTED', 'Accepted.'],
-  ['REJECTED', 'Rejected, or another offer on the unit was accepted.'], ['EXPIRED', 'Not answered in time.'],
-  ['WITHDRAWN', 'Taken back by its side.']]);
+  ['ACCEPTED', 'Accepted.'], ['REJECTED', 'Rejected, or another offer on the unit was accepted.'],
+  ['EXPIRED', 'Not answered in time.'], ['WITHDRAWN', 'Taken back by its side.']]);
 select app_private.create_enum('offer_response_action', 'An answer to an offer.', array[
   ['ACCEPT', 'Takes it.'], ['REJECT', 'Declines it.']]);
 

@@ -1,18 +1,16 @@
---! Previous: sha1:8396a5c19a156c76a077c55de606e0334804d779
---! Hash: sha1:b54a2b96cd8a62b7ce33dce6f294a5717168b393
+--! Previous: sha1:ecaed216c24fe1e8a747da16fbaec141ec468d16
+--! Hash: sha1:2298a731bd440110910f73d39e598eb237353162
 --! Message: contacts
 
 -- Contacts of leads and buyers.
 
 select app_private.create_enum('contact_role', 'What somebody is to a lead or buyer.', array[
   ['CO_BUYER', 'Buys too.'], ['SPOUSE', 'The spouse.'], ['GUARANTOR', 'Answers for the loan.'],
-  ['BUYER_ATTORNEY', 'Lawyer of the buyer.'],
-  ['SELLER_ATTORNEY', 'Lawyer of the seller.'], ['LOAN_OFFICER', 'Arranges the loan.'],
-  ['BUYER_AGENT', 'Agent of the buyer.'],
+  ['BUYER_ATTORNEY', 'Lawyer of the buyer.'], ['SELLER_ATTORNEY', 'Lawyer of the seller.'],
+  ['LOAN_OFFICER', 'Arranges the loan.'], ['BUYER_AGENT', 'Agent of the buyer.'],
   ['TITLE_OFFICER', 'Sees to the title.'], ['POWER_OF_ATTORNEY', 'Signs for the buyer.'], ['FAMILY', 'Of the family.'],
-  ['ASSISTANT', 'Assists the buyer.'],
-  ['FINANCIAL_PLANNER', 'Plans the finances.'], ['HOME_INSPECTOR', 'Inspects the home.'],
-  ['INSURANCE', 'Insures the home.'], ['OTHER', 'Somebody else.']]);
+  ['ASSISTANT', 'Assists the buyer.'], ['FINANCIAL_PLANNER', 'Plans the finances.'],
+  ['HOME_INSPECTOR', 'Inspects the home.'], ['INSURANCE', 'Insures the home.'], ['OTHER', 'Somebody else.']]);
 
 create table app_public.contacts (
   like app_private.project_record including all,

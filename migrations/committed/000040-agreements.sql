@@ -1,22 +1,19 @@
---! Previous: sha1:b54a2b96cd8a62b7ce33dce6f294a5717168b393
---! Hash: sha1:0cfd52e492b015462bef79f321d6191154a2f35d
+--! Previous: sha1:2298a731bd440110910f73d39e598eb237353162
+--! Hash: sha1:54743426d7fb3a3f64ac41833c0da9284822952a
 --! Message: agreements
 
 -- Agreements with leads and buyers.
 
 select app_private.create_enum('agreement_type', 'The kind of an agreement.', array[
   ['RESERVATION', 'A reservation agreement.'], ['PURCHASE', 'The purchase contract.'],
-  ['AMENDMENT', 'A change of a contract.'],
-  ['ADDENDUM', 'An addition to a contract.'], ['DISCLOSURE', 'A disclosure.'], ['NDA', 'A promise of secrecy.'],
-  ['AGENCY', 'An agency agreement.'],
-  ['COMMISSION', 'An agreement on commission.'], ['CHANGE_ORDER', 'A change of options or of construction.'],
-  ['RELEASE', 'A mutual release.'],
+  ['AMENDMENT', 'A change of a contract.'], ['ADDENDUM', 'An addition to a contract.'], ['DISCLOSURE', 'A disclosure.'],
+  ['NDA', 'A promise of secrecy.'], ['AGENCY', 'An agency agreement.'], ['COMMISSION', 'An agreement on commission.'],
+  ['CHANGE_ORDER', 'A change of options or of construction.'], ['RELEASE', 'A mutual release.'],
   ['OTHER', 'Something else.']]);
 select app_private.create_enum('agreement_status', 'How far an agreement is.', array[
   ['DRAFT', 'Being prepared.'], ['SENT', 'Sent to be signed.'], ['VIEWED', 'Somebody opened it.'],
-  ['PARTIALLY_SIGNED', 'Some have signed.'],
-  ['SIGNED', 'All on the buyer''s side have signed.'], ['EXECUTED', 'Countersigned by the seller.'],
-  ['DECLINED', 'Somebody refused to sign.'],
+  ['PARTIALLY_SIGNED', 'Some have signed.'], ['SIGNED', 'All on the buyer''s side have signed.'],
+  ['EXECUTED', 'Countersigned by the seller.'], ['DECLINED', 'Somebody refused to sign.'],
   ['EXPIRED', 'Not signed in time.'], ['VOIDED', 'Withdrawn.']]);
 
 create table app_public.agreements (

@@ -1,20 +1,19 @@
---! Previous: sha1:0cfd52e492b015462bef79f321d6191154a2f35d
---! Hash: sha1:3528dff59f33141a9118c24d5a830df42933a96a
+--! Previous: sha1:54743426d7fb3a3f64ac41833c0da9284822952a
+--! Hash: sha1:88580ab9a71c26b022a57bf8b2fa2f89b08b8de3
 --! Message: appointments
 
 -- Appointments with leads and buyers.
 
 select app_private.create_enum('appointment_type', 'The kind of an appointment.', array[
   ['IN_PERSON_TOUR', 'A visit.'], ['VIRTUAL_TOUR', 'A visit by video.'], ['PHONE', 'A call.'],
-  ['SALES_MEETING', 'A meeting about buying.'],
-  ['DESIGN_STUDIO', 'Choosing options.'], ['CONTRACT_SIGNING', 'Signing the contract.'],
-  ['PRE_DELIVERY_WALKTHROUGH', 'Looking at the home before it is handed over.'],
-  ['CLOSING', 'The closing.'], ['OPEN_HOUSE', 'A place at an open house.'], ['OTHER', 'Something else.']]);
+  ['SALES_MEETING', 'A meeting about buying.'], ['DESIGN_STUDIO', 'Choosing options.'],
+  ['CONTRACT_SIGNING', 'Signing the contract.'],
+  ['PRE_DELIVERY_WALKTHROUGH', 'Looking at the home before it is handed over.'], ['CLOSING', 'The closing.'],
+  ['OPEN_HOUSE', 'A place at an open house.'], ['OTHER', 'Something else.']]);
 select app_private.create_enum('appointment_status', 'What became of an appointment.', array[
   ['REQUESTED', 'Asked for.'], ['SCHEDULED', 'Agreed.'], ['CONFIRMED', 'Confirmed again.'],
-  ['COMPLETED', 'Took place.'],
-  ['NO_SHOW', 'They did not come.'], ['RESCHEDULED', 'Another appointment took its place.'],
-  ['CANCELLED', 'Called off.']]);
+  ['COMPLETED', 'Took place.'], ['NO_SHOW', 'They did not come.'],
+  ['RESCHEDULED', 'Another appointment took its place.'], ['CANCELLED', 'Called off.']]);
 
 create table app_public.appointments (
   like app_private.project_record including all,

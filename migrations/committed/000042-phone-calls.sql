@@ -1,5 +1,5 @@
---! Previous: sha1:3528dff59f33141a9118c24d5a830df42933a96a
---! Hash: sha1:e68b935b022209dd703d244480803e1be07c05e7
+--! Previous: sha1:88580ab9a71c26b022a57bf8b2fa2f89b08b8de3
+--! Hash: sha1:33d35af7cf423fae51cd9092cbae41d0d5b41c46
 --! Message: phone-calls
 
 -- Phone calls with leads and buyers.
@@ -8,17 +8,14 @@ select app_private.create_enum('phone_call_direction', 'Who called.', array[
   ['INBOUND', 'The lead or buyer.'], ['OUTBOUND', 'The team.']]);
 select app_private.create_enum('phone_call_status', 'How far a call is, or how it ended.', array[
   ['QUEUED', 'To be dialled.'], ['RINGING', 'It rings.'], ['IN_PROGRESS', 'They talk.'], ['COMPLETED', 'Over.'],
-  ['BUSY', 'The line was busy.'],
-  ['NO_ANSWER', 'Nobody answered.'], ['FAILED', 'There was no connection.'],
+  ['BUSY', 'The line was busy.'], ['NO_ANSWER', 'Nobody answered.'], ['FAILED', 'There was no connection.'],
   ['CANCELLED', 'Given up before it was answered.'], ['MISSED', 'Nobody of the team answered.']]);
 select app_private.create_enum('phone_call_outcome', 'What came of a call.', array[
   ['CONNECTED', 'They talked.'], ['LEFT_VOICEMAIL', 'A message on the voicemail.'],
-  ['LEFT_LIVE_MESSAGE', 'A message with somebody else.'],
-  ['NO_ANSWER', 'Nobody answered.'], ['BUSY', 'The line was busy.'], ['WRONG_NUMBER', 'Somebody else''s number.'],
-  ['BAD_NUMBER', 'Nobody''s number.'],
+  ['LEFT_LIVE_MESSAGE', 'A message with somebody else.'], ['NO_ANSWER', 'Nobody answered.'],
+  ['BUSY', 'The line was busy.'], ['WRONG_NUMBER', 'Somebody else''s number.'], ['BAD_NUMBER', 'Nobody''s number.'],
   ['CALLBACK_REQUESTED', 'Wants to be called back.'], ['INTERESTED', 'Is interested.'],
-  ['NOT_INTERESTED', 'Is not interested.'],
-  ['APPOINTMENT_SET', 'An appointment was agreed.'],
+  ['NOT_INTERESTED', 'Is not interested.'], ['APPOINTMENT_SET', 'An appointment was agreed.'],
   ['DO_NOT_CALL', 'Does not want to be contacted; the lead is marked so.'], ['OTHER', 'Something else.']]);
 
 create table app_public.phone_calls (

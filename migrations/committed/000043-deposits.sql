@@ -1,22 +1,21 @@
---! Previous: sha1:e68b935b022209dd703d244480803e1be07c05e7
---! Hash: sha1:83eee60fa3bcbf98131d90c5036439f71e2776be
+--! Previous: sha1:33d35af7cf423fae51cd9092cbae41d0d5b41c46
+--! Hash: sha1:da8e07a523fbc215b024f84a8486db4d271a2ae8
 --! Message: deposits
 
 -- Deposits of leads and buyers.
 
 select app_private.create_enum('deposit_status', 'What became of a deposit.', array[
   ['SCHEDULED', 'To be paid.'], ['INVOICED', 'Asked for.'], ['PROCESSING', 'The payment is on its way.'],
-  ['PARTIALLY_PAID', 'Paid in part.'],
-  ['PAID', 'Paid.'], ['RELEASED', 'Handed to the seller.'], ['REFUNDED', 'Given back.'],
-  ['FORFEITED', 'Kept by the seller.'],
-  ['WAIVED', 'Not asked for any more.'], ['CANCELLED', 'The deal fell through before it was paid.']]);
+  ['PARTIALLY_PAID', 'Paid in part.'], ['PAID', 'Paid.'], ['RELEASED', 'Handed to the seller.'],
+  ['REFUNDED', 'Given back.'], ['FORFEITED', 'Kept by the seller.'], ['WAIVED', 'Not asked for any more.'],
+  ['CANCELLED', 'The deal fell through before it was paid.']]);
 select app_private.create_enum('deposit_holder', 'Who holds a deposit.', array[
   ['ESCROW', 'An escrow agent.'], ['LAWYER', 'A lawyer.'], ['TITLE_COMPANY', 'A title company.'],
   ['BROKER', 'A broker.'], ['DEVELOPER', 'The developer.']]);
 select app_private.create_enum('payment_method', 'How something is paid.', array[
   ['CARD', 'By card.'], ['ACH', 'By direct debit or credit through the Automated Clearing House.'],
-  ['WIRE', 'By wire.'], ['CHEQUE', 'By cheque.'],
-  ['CASH', 'In cash.'], ['BANK_TRANSFER', 'By bank transfer.'], ['OTHER', 'In another way.']]);
+  ['WIRE', 'By wire.'], ['CHEQUE', 'By cheque.'], ['CASH', 'In cash.'], ['BANK_TRANSFER', 'By bank transfer.'],
+  ['OTHER', 'In another way.']]);
 
 create table app_public.deposits (
   like app_private.project_record including all,

@@ -1,5 +1,5 @@
---! Previous: sha1:83eee60fa3bcbf98131d90c5036439f71e2776be
---! Hash: sha1:95d34d6647917a1652eeb695a2bab8c52d03d9e6
+--! Previous: sha1:da8e07a523fbc215b024f84a8486db4d271a2ae8
+--! Hash: sha1:01a8b31d2eea614d7c59f56d1154ae768e81400e
 --! Message: personalizations
 
 -- Selections of options for a unit, with credits and discounts.

@@ -1,5 +1,5 @@
---! Previous: sha1:95d34d6647917a1652eeb695a2bab8c52d03d9e6
---! Hash: sha1:b2b6f547d107a15378fb90bf847156566171f5da
+--! Previous: sha1:01a8b31d2eea614d7c59f56d1154ae768e81400e
+--! Hash: sha1:4eaa494bd86cac8bc380f6ac2f1283d6a35769c8
 --! Message: workflows
 
 -- Workflows and their steps.
@@ -19,18 +19,15 @@ select app_private.create_enum('workflow_reentry', 'Whether a workflow may be st
   ['ALWAYS', 'Again at any time, also while another execution is under way.']]);
 select app_private.create_enum('workflow_step_type', 'What a step does.', array[
   ['SEND_EMAIL', 'Sends an e-mail.'], ['SEND_SMS', 'Sends a text message.'], ['CREATE_TASK', 'Creates a task.'],
-  ['CREATE_NOTE', 'Writes a note.'],
-  ['ASSIGN', 'Assigns the lead or the purchase to a member.'], ['UPDATE_FIELD', 'Changes a field.'],
-  ['ADD_TAG', 'Adds a tag.'], ['REMOVE_TAG', 'Removes a tag.'],
+  ['CREATE_NOTE', 'Writes a note.'], ['ASSIGN', 'Assigns the lead or the purchase to a member.'],
+  ['UPDATE_FIELD', 'Changes a field.'], ['ADD_TAG', 'Adds a tag.'], ['REMOVE_TAG', 'Removes a tag.'],
   ['WAIT', 'Waits for a time.'], ['WAIT_FOR_EVENT', 'Waits for something to happen.'],
-  ['BRANCH', 'Goes on here or there, by a condition.'],
-  ['CALL_WEBHOOK', 'Calls an address.'], ['NOTIFY_TEAM', 'Tells members of the team.'],
-  ['DRAFT_WITH_AI', 'Has a message drafted.'],
+  ['BRANCH', 'Goes on here or there, by a condition.'], ['CALL_WEBHOOK', 'Calls an address.'],
+  ['NOTIFY_TEAM', 'Tells members of the team.'], ['DRAFT_WITH_AI', 'Has a message drafted.'],
   ['ESCALATE', 'Opens an escalation ticket.'], ['STOP', 'Ends the execution.']]);
 select app_private.create_enum('step_error_policy', 'What follows when a step fails.', array[
   ['RETRY', 'It is tried again a few times; then the execution fails.'],
-  ['SKIP', 'The execution goes on with the next step.'],
-  ['FAIL', 'The execution fails.'],
+  ['SKIP', 'The execution goes on with the next step.'], ['FAIL', 'The execution fails.'],
   ['ESCALATE', 'An escalation ticket is opened; the execution waits for its resolution.']]);
 
 create table app_public.workflows (

@@ -1,5 +1,5 @@
---! Previous: sha1:b2b6f547d107a15378fb90bf847156566171f5da
---! Hash: sha1:0e362754b113abba32f4e3bbb65cf0810ed5aba3
+--! Previous: sha1:4eaa494bd86cac8bc380f6ac2f1283d6a35769c8
+--! Hash: sha1:295f4acffb2abb3a6ea538eea9ed0bf8776b4e6d
 --! Message: workflow-definitions
 
 -- What the definition of a workflow may contain.

@@ -1,14 +1,13 @@
---! Previous: sha1:0e362754b113abba32f4e3bbb65cf0810ed5aba3
---! Hash: sha1:f7a7c6d05d71e956a204013f9c920b72892a94f6
+--! Previous: sha1:295f4acffb2abb3a6ea538eea9ed0bf8776b4e6d
+--! Hash: sha1:a236ad3713f81f9ea699dca08b94c97e2fff1aaa
 --! Message: workflow-executions
 
 -- Executions of workflows and what became of each step.
 
 select app_private.create_enum('workflow_execution_status', 'How far an execution of a workflow is.', array[
   ['PENDING', 'Nothing is done yet.'], ['RUNNING', 'Some steps are done, or it waits.'],
-  ['PAUSED', 'No further step is taken until it is resumed.'],
-  ['COMPLETED', 'All steps are done.'], ['FAILED', 'A step failed, and the execution with it.'],
-  ['CANCELLED', 'No further step is taken.']]);
+  ['PAUSED', 'No further step is taken until it is resumed.'], ['COMPLETED', 'All steps are done.'],
+  ['FAILED', 'A step failed, and the execution with it.'], ['CANCELLED', 'No further step is taken.']]);
 select app_private.create_enum('step_run_status', 'What became of a step.', array[
   ['PENDING', 'Not begun.'], ['RUNNING', 'Under way, or waiting.'], ['SUCCEEDED', 'Done.'], ['FAILED', 'Not done.'],
   ['SKIPPED', 'Left out.'], ['CANCELLED', 'Given up with the execution.']]);

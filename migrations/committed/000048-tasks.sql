@@ -1,13 +1,13 @@
---! Previous: sha1:f7a7c6d05d71e956a204013f9c920b72892a94f6
---! Hash: sha1:87614cd3f4cf0748d764c9412ccf2ee7988be6de
+--! Previous: sha1:a236ad3713f81f9ea699dca08b94c97e2fff1aaa
+--! Hash: sha1:9bad63e4a694066890d5019853c9b35ab140bcbf
 --! Message: tasks
 
 -- Tasks.
 
 select app_private.create_enum('task_type', 'The kind of a task.', array[
   ['TODO', 'Anything.'], ['CALL', 'A call.'], ['EMAIL', 'An e-mail.'], ['SMS', 'A text message.'],
-  ['MEETING', 'A meeting.'],
-  ['DOCUMENT', 'A document.'], ['PAYMENT', 'A payment.'], ['FOLLOW_UP', 'Getting back to somebody.']]);
+  ['MEETING', 'A meeting.'], ['DOCUMENT', 'A document.'], ['PAYMENT', 'A payment.'],
+  ['FOLLOW_UP', 'Getting back to somebody.']]);
 select app_private.create_enum('task_status', 'How far a task is.', array[
   ['OPEN', 'Nobody has begun.'], ['IN_PROGRESS', 'Somebody works on it.'], ['WAITING', 'Waits for somebody else.'],
   ['COMPLETED', 'Done.'], ['CANCELLED', 'Not needed any more.']]);

@@ -1,5 +1,5 @@
---! Previous: sha1:87614cd3f4cf0748d764c9412ccf2ee7988be6de
---! Hash: sha1:f22f3772a21751d3bcf3b504d35d985447d1a232
+--! Previous: sha1:9bad63e4a694066890d5019853c9b35ab140bcbf
+--! Hash: sha1:25241669e1f8ee8a3c0a7aca41b2b14267b16acb
 --! Message: workflow-engine
 
 -- What executions wait for.

@@ -1,5 +1,5 @@
---! Previous: sha1:f22f3772a21751d3bcf3b504d35d985447d1a232
---! Hash: sha1:59374732d986fee5fc92a8632e8a5bac06c2054b
+--! Previous: sha1:25241669e1f8ee8a3c0a7aca41b2b14267b16acb
+--! Hash: sha1:6f0fd483f73606f3d4324884176a0c61bd81bfe6
 --! Message: workflow-triggers
 
 -- What starts workflows, and how far each stream of events was read.

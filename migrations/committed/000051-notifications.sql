@@ -1,5 +1,5 @@
---! Previous: sha1:59374732d986fee5fc92a8632e8a5bac06c2054b
---! Hash: sha1:8dba4d03da394185e45540bcaea6c1d00b78ef2c
+--! Previous: sha1:6f0fd483f73606f3d4324884176a0c61bd81bfe6
+--! Hash: sha1:7b3d8fa62f98d92257cc16662d2c5ccd060cb550
 --! Message: notifications
 
 -- Which events tell whom by mail, and the mails.

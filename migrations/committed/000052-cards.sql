@@ -1,13 +1,12 @@
---! Previous: sha1:8dba4d03da394185e45540bcaea6c1d00b78ef2c
---! Hash: sha1:e5b0f92b6512cc24e2be05c92e193445c957f86b
+--! Previous: sha1:7b3d8fa62f98d92257cc16662d2c5ccd060cb550
+--! Hash: sha1:e45caff602ea20de00937b0570f16cee773b693e
 --! Message: cards
 
 -- Customers and cards at the payment processor.
 
 select app_private.create_enum('card_brand', 'Whose card it is.', array[
   ['VISA', 'Visa.'], ['MASTERCARD', 'Mastercard.'], ['AMEX', 'American Express.'], ['DISCOVER', 'Discover.'],
-  ['DINERS', 'Diners Club.'],
-  ['JCB', 'JCB.'], ['UNIONPAY', 'UnionPay.'], ['UNKNOWN', 'Another one.']]);
+  ['DINERS', 'Diners Club.'], ['JCB', 'JCB.'], ['UNIONPAY', 'UnionPay.'], ['UNKNOWN', 'Another one.']]);
 select app_private.create_enum('card_funding', 'Where the money of a card comes from.', array[
   ['CREDIT', 'Credit.'], ['DEBIT', 'An account.'], ['PREPAID', 'It was paid in before.'],
   ['UNKNOWN', 'Nobody knows.']]);

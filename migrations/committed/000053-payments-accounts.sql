@@ -1,5 +1,5 @@
---! Previous: sha1:e5b0f92b6512cc24e2be05c92e193445c957f86b
---! Hash: sha1:7752b7c0764965cf3a9505ebae1dfed744fd47b9
+--! Previous: sha1:e45caff602ea20de00937b0570f16cee773b693e
+--! Hash: sha1:6a5b942cff2096a06891ec7d77edc61f43c90bcb
 --! Message: payments-accounts
 
 -- Accounts of organizations at the payment processor and their representatives.
@@ -11,8 +11,7 @@ select app_private.create_enum('payments_account_status', 'Whether an organizati
   ['DISABLED', 'The processor closed the account.']]);
 select app_private.create_enum('representative_kind', 'What a representative is to the organization.', array[
   ['AUTHORIZED_REPRESENTATIVE', 'May act for it; each organization has one.'],
-  ['BENEFICIAL_OWNER', 'Owns 25 percent of it or more.'],
-  ['DIRECTOR', 'Directs it.'], ['EXECUTIVE', 'Manages it.']]);
+  ['BENEFICIAL_OWNER', 'Owns 25 percent of it or more.'], ['DIRECTOR', 'Directs it.'], ['EXECUTIVE', 'Manages it.']]);
 select app_private.create_enum('representative_status', 'Whether the processor knows a representative.', array[
   ['UNVERIFIED', 'Not looked at yet.'], ['PENDING', 'The processor looks at it.'], ['VERIFIED', 'Verified.'],
   ['REQUIREMENTS_DUE', 'The processor wants more; see requirements.'],

@@ -1,29 +1,28 @@
---! Previous: sha1:7752b7c0764965cf3a9505ebae1dfed744fd47b9
---! Hash: sha1:8f9540ee9f1fa4ee2827408fe0398b28d591082d
+--! Previous: sha1:6a5b942cff2096a06891ec7d77edc61f43c90bcb
+--! Hash: sha1:a2f3b09a9212cc953a47852ed032348ffe9bdc06
 --! Message: charges
 
 -- Payment intents, charges and refunds.
 
 select app_private.create_enum('charge_status', 'What became of a charge.', array[
   ['PENDING', 'The processor has not decided yet.'],
-  ['REQUIRES_ACTION', 'The holder of the card has to confirm it at the bank.'],
-  ['SUCCEEDED', 'Paid.'], ['FAILED', 'Refused; failureCode says why.'], ['CANCELLED', 'Given up before it was paid.'],
+  ['REQUIRES_ACTION', 'The holder of the card has to confirm it at the bank.'], ['SUCCEEDED', 'Paid.'],
+  ['FAILED', 'Refused; failureCode says why.'], ['CANCELLED', 'Given up before it was paid.'],
   ['PARTIALLY_REFUNDED', 'Given back in part.'], ['REFUNDED', 'Given back.'],
   ['DISPUTED', 'The holder of the card contests it at the bank.']]);
 select app_private.create_enum('payment_intent_status', 'How far a payment is.', array[
   ['REQUIRES_PAYMENT_METHOD', 'It waits for a card: the first, or another after a refusal.'],
   ['REQUIRES_CONFIRMATION', 'It is not confirmed yet.'],
   ['REQUIRES_ACTION', 'The payer has to confirm it at the bank; see nextActionUrl.'],
-  ['PROCESSING', 'The processor has not decided yet.'],
-  ['REQUIRES_CAPTURE', 'Granted, but not taken.'], ['SUCCEEDED', 'Paid.'], ['CANCELED', 'Given up.']]);
+  ['PROCESSING', 'The processor has not decided yet.'], ['REQUIRES_CAPTURE', 'Granted, but not taken.'],
+  ['SUCCEEDED', 'Paid.'], ['CANCELED', 'Given up.']]);
 select app_private.create_enum('refund_status', 'What became of a refund.', array[
   ['PENDING', 'On its way.'], ['REQUIRES_ACTION', 'The payer has to do something to get it.'],
-  ['SUCCEEDED', 'Given back.'],
-  ['FAILED', 'It could not be given back.'], ['CANCELLED', 'Given up.']]);
+  ['SUCCEEDED', 'Given back.'], ['FAILED', 'It could not be given back.'], ['CANCELLED', 'Given up.']]);
 select app_private.create_enum('refund_reason', 'Why money is given back.', array[
   ['REQUESTED_BY_CUSTOMER', 'The payer asked for it.'], ['RESERVATION_REFUNDED', 'The reservation was refunded.'],
-  ['DUPLICATE', 'It was paid twice, or more than was due.'],
-  ['FRAUDULENT', 'Somebody else''s card.'], ['OTHER', 'Another reason.']]);
+  ['DUPLICATE', 'It was paid twice, or more than was due.'], ['FRAUDULENT', 'Somebody else''s card.'],
+  ['OTHER', 'Another reason.']]);
 
 create table app_public.payment_intents (
   id uuid primary key default uuidv7(),

@@ -1,5 +1,5 @@
---! Previous: sha1:8f9540ee9f1fa4ee2827408fe0398b28d591082d
---! Hash: sha1:131cbe3b53091487a29877df21d18b420e347758
+--! Previous: sha1:a2f3b09a9212cc953a47852ed032348ffe9bdc06
+--! Hash: sha1:a497e5ccd817f7dddf89da001bb404790eeae750
 --! Message: processor
 
 -- The embedded sandbox processor, and what the processor has told.

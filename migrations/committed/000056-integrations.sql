@@ -1,5 +1,5 @@
---! Previous: sha1:131cbe3b53091487a29877df21d18b420e347758
---! Hash: sha1:2f0d9adf5b1771cd86a1568cb090b3092660bfb4
+--! Previous: sha1:a497e5ccd817f7dddf89da001bb404790eeae750
+--! Hash: sha1:f29e66455a4ed32d334bfb8ab81e1579bed26b21
 --! Message: integrations
 
 -- Applications, and who has connected them.
@@ -10,17 +10,15 @@ select app_private.create_enum('integration_status', 'Whether an integration wor
   ['ERROR', 'It failed again and again, or is not let in any more; refresh it once that is put right.']]);
 select app_private.create_enum('integration_category', 'What an application is for.', array[
   ['EMAIL', 'Mail.'], ['CALENDAR', 'Appointments.'], ['E_SIGNATURE', 'Signing.'], ['PAYMENTS', 'Payments.'],
-  ['ADVERTISING', 'Advertising.'],
-  ['TELEPHONY', 'Phone calls.'], ['MESSAGING', 'Messages.'], ['ACCOUNTING', 'Books.'],
-  ['ERP', 'Resources of the company.'], ['CRM', 'Customers.'],
-  ['MLS', 'Listings.'], ['ANALYTICS', 'Figures.'], ['STORAGE', 'Files.'], ['CONSTRUCTION', 'Building.'],
-  ['OTHER', 'Something else.']]);
+  ['ADVERTISING', 'Advertising.'], ['TELEPHONY', 'Phone calls.'], ['MESSAGING', 'Messages.'], ['ACCOUNTING', 'Books.'],
+  ['ERP', 'Resources of the company.'], ['CRM', 'Customers.'], ['MLS', 'Listings.'], ['ANALYTICS', 'Figures.'],
+  ['STORAGE', 'Files.'], ['CONSTRUCTION', 'Building.'], ['OTHER', 'Something else.']]);
 select app_private.create_enum('integration_scope', 'Whom an application is connected with.', array[
   ['ORGANIZATION', 'An organization, by those who administer it.'], ['USER', 'A user, by themselves.']]);
 select app_private.create_enum('integration_auth_type', 'How an application is let in.', array[
   ['OAUTH2', 'By consent: OAuth 2, authorization code with PKCE.'], ['API_KEY', 'By a key.'],
-  ['BASIC', 'By user name and password.'],
-  ['WEBHOOK', 'By the signature of what it is sent.'], ['NONE', 'By nothing, or an address that nobody guesses.']]);
+  ['BASIC', 'By user name and password.'], ['WEBHOOK', 'By the signature of what it is sent.'],
+  ['NONE', 'By nothing, or an address that nobody guesses.']]);
 
 create table app_public.integration_apps (
   id uuid primary key default uuidv7(),

@@ -1,5 +1,5 @@
---! Previous: sha1:2f0d9adf5b1771cd86a1568cb090b3092660bfb4
---! Hash: sha1:3042132284580596dd29cfb9c745b06ff404e9f6
+--! Previous: sha1:f29e66455a4ed32d334bfb8ab81e1579bed26b21
+--! Hash: sha1:05c3163c049f8e3e3f2c8c401f2409246831402d
 --! Message: webhooks
 
 -- Webhooks, their secrets and progress.

@@ -1,13 +1,12 @@
---! Previous: sha1:3042132284580596dd29cfb9c745b06ff404e9f6
---! Hash: sha1:f8dfe84efc62a2be605605644452abe4d59a2ca5
+--! Previous: sha1:05c3163c049f8e3e3f2c8c401f2409246831402d
+--! Hash: sha1:517f300e804c1fcec420d6da5a2dbadb61212f96
 --! Message: webhook-deliveries
 
 -- Deliveries of events to webhooks.
 
 select app_private.create_enum('webhook_delivery_status', 'What became of a delivery.', array[
   ['PENDING', 'Not tried yet.'], ['SUCCEEDED', 'The receiver took it: it answered 2xx.'],
-  ['RETRYING', 'Not taken so far; it is tried again.'],
-  ['FAILED', 'Not taken, and not tried again.'],
+  ['RETRYING', 'Not taken so far; it is tried again.'], ['FAILED', 'Not taken, and not tried again.'],
   ['DISCARDED', 'Not tried again because the webhook was disabled or deleted.']]);
 
 create table app_public.webhook_deliveries (

@@ -1,13 +1,12 @@
---! Previous: sha1:f8dfe84efc62a2be605605644452abe4d59a2ca5
---! Hash: sha1:911cc3958607ae9a769b1040b85cd8a019589963
+--! Previous: sha1:517f300e804c1fcec420d6da5a2dbadb61212f96
+--! Hash: sha1:b709ba93466d268d26c6ddb3857249078eacd0f8
 --! Message: search
 
 -- The words that records are found by.
 
 select app_private.create_enum('search_result_type', 'What was found.', array[
   ['PROJECT', 'A project.'], ['FLOOR_PLAN', 'A floor plan.'], ['UNIT', 'A unit.'], ['BUYER', 'A purchase.'],
-  ['BUYER_AGENT', 'An agent who represents buyers.'],
-  ['LEAD', 'A lead.']]);
+  ['BUYER_AGENT', 'An agent who represents buyers.'], ['LEAD', 'A lead.']]);
 
 create function app_private.search_keys(type text, organization_id uuid, names text, more text) returns text[]
 language plpgsql immutable parallel safe as $$

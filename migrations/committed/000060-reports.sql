@@ -1,21 +1,19 @@
---! Previous: sha1:911cc3958607ae9a769b1040b85cd8a019589963
---! Hash: sha1:5c4cb024da7109581306db5f8526e1814c0bb7b2
+--! Previous: sha1:b709ba93466d268d26c6ddb3857249078eacd0f8
+--! Hash: sha1:05a4f00afeb0d96041337ef5ff9a4880d32171fc
 --! Message: reports
 
 -- Subjects of reports and exports, and their columns.
 
 select app_private.create_enum('report_kind', 'What a report is for.', array[
   ['INVENTORY', 'What there is to sell.'], ['SALES', 'What was sold.'], ['TRAFFIC', 'Who came, and from where.'],
-  ['PIPELINE', 'Who is how far.'],
-  ['FALLOUT', 'What was lost, and why.'], ['PRICING', 'What things cost.'],
-  ['DEPOSITS', 'What was paid, and is to be paid.'],
-  ['COMMISSION', 'What is due to agents.'], ['ACTIVITY', 'What the team did.'], ['CUSTOM', 'Anything else.']]);
+  ['PIPELINE', 'Who is how far.'], ['FALLOUT', 'What was lost, and why.'], ['PRICING', 'What things cost.'],
+  ['DEPOSITS', 'What was paid, and is to be paid.'], ['COMMISSION', 'What is due to agents.'],
+  ['ACTIVITY', 'What the team did.'], ['CUSTOM', 'Anything else.']]);
 select app_private.create_enum('report_subject', 'What the rows of a report or export are.', array[
   ['LEADS', 'Leads.'], ['BUYERS', 'Buyers.'], ['UNITS', 'Units.'], ['LOTS', 'Lots.'], ['FLOOR_PLANS', 'Floor plans.'],
   ['RESERVATIONS', 'Reservations.'], ['OFFERS', 'Offers.'], ['DEPOSITS', 'Deposits.'],
-  ['APPOINTMENTS', 'Appointments.'],
-  ['PHONE_CALLS', 'Phone calls.'], ['TASKS', 'Tasks.'], ['PERSONALIZATIONS', 'Personalizations.'],
-  ['EVENTS', 'Events.'], ['CHARGES', 'Charges.']]);
+  ['APPOINTMENTS', 'Appointments.'], ['PHONE_CALLS', 'Phone calls.'], ['TASKS', 'Tasks.'],
+  ['PERSONALIZATIONS', 'Personalizations.'], ['EVENTS', 'Events.'], ['CHARGES', 'Charges.']]);
 select app_private.create_enum('report_visibility', 'Who finds a report.', array[
   ['PRIVATE', 'Who created it.'], ['PROJECT', 'Everybody of the organization who sees its project.'],
   ['ORGANIZATION', 'Everybody of the organization.']]);

@@ -1,5 +1,5 @@
---! Previous: sha1:5c4cb024da7109581306db5f8526e1814c0bb7b2
---! Hash: sha1:500e692a4feba1d25a736561026973a69e206f1c
+--! Previous: sha1:05a4f00afeb0d96041337ef5ff9a4880d32171fc
+--! Hash: sha1:2a0338b2b03a61f75b7ab5d8b3ab021f7ed4b71c
 --! Message: custom-reports
 
 -- Reports and exports that users define.

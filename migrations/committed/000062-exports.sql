@@ -1,5 +1,5 @@
---! Previous: sha1:500e692a4feba1d25a736561026973a69e206f1c
---! Hash: sha1:8b5a61681b745bd8df45a5a34cd42c3530ff97f4
+--! Previous: sha1:2a0338b2b03a61f75b7ab5d8b3ab021f7ed4b71c
+--! Hash: sha1:0da46d66339739a39ee568ee431573d7ad18b90b
 --! Message: exports
 
 -- Exports to files.

@@ -1,19 +1,17 @@
---! Previous: sha1:8b5a61681b745bd8df45a5a34cd42c3530ff97f4
---! Hash: sha1:c6fc981050b2afa1468c565a420c310ce6e63e69
+--! Previous: sha1:0da46d66339739a39ee568ee431573d7ad18b90b
+--! Hash: sha1:06a7134ae668f05ce6ff9ce9caf11c784ce0fe1a
 --! Message: generations
 
 -- Drafts that were generated.
 
 select app_private.create_enum('generation_kind', 'What was drafted.', array[
   ['LEAD_EMAIL', 'An e-mail to a lead.'], ['LEAD_SMS', 'A text message to a lead.'],
-  ['CALL_SUMMARY', 'The summary of a call.'],
-  ['LISTING_TEXT', 'The text of a listing.']]);
+  ['CALL_SUMMARY', 'The summary of a call.'], ['LISTING_TEXT', 'The text of a listing.']]);
 select app_private.create_enum('generation_status', 'What became of a draft.', array[
   ['PENDING', 'Being written.'], ['COMPLETED', 'Written, and found to state nothing but facts.'],
   ['BLOCKED', 'Withheld: it must not be written, or stated what no fact supports; warnings say why.'],
   ['FAILED', 'The drafting service did not deliver; error says why.'],
-  ['ACCEPTED', 'Taken by a person, who answers for it.'],
-  ['DISCARDED', 'Not wanted.']]);
+  ['ACCEPTED', 'Taken by a person, who answers for it.'], ['DISCARDED', 'Not wanted.']]);
 select app_private.create_enum('generation_tone', 'How a draft sounds.', array[
   ['NEUTRAL', 'Plain.'], ['FRIENDLY', 'Warm.'], ['FORMAL', 'Formal.'], ['CONCISE', 'As short as can be.']]);
 create type app_public.generation_fact as (statement text, subject_type text, subject_id uuid, field text);

@@ -1,29 +1,27 @@
---! Previous: sha1:c6fc981050b2afa1468c565a420c310ce6e63e69
---! Hash: sha1:09a69770e12a6f29487d1efbbefb86df9d86953b
+--! Previous: sha1:06a7134ae668f05ce6ff9ce9caf11c784ce0fe1a
+--! Hash: sha1:448b89162c40adef3a4408631a7c65b5afdc7ee5
 --! Message: escalation-tickets
 
 -- What a person has to decide.
 
 select app_private.create_enum('escalation_ticket_status', 'How far an escalation ticket is.', array[
   ['OPEN', 'Waits for somebody to decide.'], ['RESOLVING', 'The action was chosen and is being executed.'],
-  ['RESOLVED', 'The action was executed.'],
-  ['FAILED', 'The action could not be executed; choose again.'], ['EXPIRED', 'Nobody decided in time.']]);
+  ['RESOLVED', 'The action was executed.'], ['FAILED', 'The action could not be executed; choose again.'],
+  ['EXPIRED', 'Nobody decided in time.']]);
 select app_private.create_enum('escalation_kind', 'What an escalation ticket is about.', array[
   ['WORKFLOW_FAILURE', 'A step of a workflow failed.'], ['APPROVAL_REQUIRED', 'Something waits for approval.'],
   ['AI_LOW_CONFIDENCE', 'A draft of the drafting service needs a look.'],
-  ['COMPLIANCE', 'Something may not be allowed.'],
-  ['PAYMENT_DISPUTE', 'A payment is disputed.'], ['DUPLICATE_LEAD', 'Two leads may be one person.'],
-  ['INVENTORY_CONFLICT', 'Two parties count on one home.'],
+  ['COMPLIANCE', 'Something may not be allowed.'], ['PAYMENT_DISPUTE', 'A payment is disputed.'],
+  ['DUPLICATE_LEAD', 'Two leads may be one person.'], ['INVENTORY_CONFLICT', 'Two parties count on one home.'],
   ['NO_RESPONSE', 'Somebody was not answered, or did not answer.'],
   ['INTEGRATION_FAILURE', 'A connected application failed.'], ['OTHER', 'Something else.']]);
 select app_private.create_enum('escalation_action', 'What ends an escalation ticket.', array[
   ['APPROVE', 'Approves what waits.'], ['REJECT', 'Refuses what waits.'], ['RETRY', 'Tries again what failed.'],
-  ['SKIP_STEP', 'Goes on without the step.'],
-  ['RESUME_EXECUTION', 'Lets the workflow go on.'], ['CANCEL_EXECUTION', 'Ends the workflow.'],
-  ['REASSIGN', 'Hands the lead or purchase to somebody else.'], ['MERGE', 'Makes two leads one.'],
+  ['SKIP_STEP', 'Goes on without the step.'], ['RESUME_EXECUTION', 'Lets the workflow go on.'],
+  ['CANCEL_EXECUTION', 'Ends the workflow.'], ['REASSIGN', 'Hands the lead or purchase to somebody else.'],
+  ['MERGE', 'Makes two leads one.'],
   ['RELEASE_CLAIM', 'Takes the home from whoever has it, so that it is for sale again.'],
-  ['SEND_DRAFT', 'Sends the draft.'],
-  ['REFUND', 'Gives the money back.'], ['DISMISS', 'Does nothing.']]);
+  ['SEND_DRAFT', 'Sends the draft.'], ['REFUND', 'Gives the money back.'], ['DISMISS', 'Does nothing.']]);
 select app_private.create_enum('escalation_action_status', 'What became of the action of an escalation ticket.', array[
   ['PENDING', 'Not done yet.'], ['SUCCEEDED', 'Done.'], ['FAILED', 'Could not be done.']]);
 

@@ -1,5 +1,5 @@
---! Previous: sha1:09a69770e12a6f29487d1efbbefb86df9d86953b
---! Hash: sha1:505abc9288a57f64096d25f730c5598be8bd1b04
+--! Previous: sha1:448b89162c40adef3a4408631a7c65b5afdc7ee5
+--! Hash: sha1:80cb648a049c67638ed3254d0170ae8f5c3f17da
 --! Message: text-messages
 
 -- Text messages, their statuses and answers.

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
-import { basename, join } from "node:path";
+import { basename, join, relative } from "node:path";
 import type { SqlFile } from "./files.ts";
 import type { Finding } from "./rule.ts";
 import { repository } from "./sources.ts";
@@ -38,20 +38,24 @@ interface Problem {
 /**
  * Reads the chain of migrations with squawk, by the rules of .squawk.toml.
  * @param files all of migrations/
+ * @param folder where they are; the repository where left out
  */
-export async function checkChain(files: readonly SqlFile[]): Promise<Finding[]> {
+export async function checkChain(files: readonly SqlFile[], folder = repository): Promise<Finding[]> {
   const last = lastOfBaseline(files);
   const chain = files.filter(({ path }) => /^migrations\/(committed\/|current)/.test(path));
   const alone = ({ text }: SqlFile) => /^--! no-transaction/m.test(text);
   const problems = [
-    ...(await squawk(chain.filter((file) => !alone(file)))),
-    ...(await squawk(chain.filter(alone), "--no-assume-in-transaction")),
+    ...(await squawk(
+      folder,
+      chain.filter((file) => !alone(file)),
+    )),
+    ...(await squawk(folder, chain.filter(alone), "--no-assume-in-transaction")),
   ];
   return problems
     .filter(({ file, rule_name }) => !onRunningSystems.has(rule_name) || !isOfBaseline(file, last))
     .map(({ file, line, rule_name, message, help }) => ({
       rule: rule_name,
-      object: `${file.slice(file.indexOf("migrations/"))}:${line + 1}`,
+      object: `${relative(folder, file)}:${line + 1}`,
       write: [message, help].filter(Boolean).join(" "),
     }));
 }
@@ -67,10 +71,10 @@ function isOfBaseline(path: string, last: string | undefined): boolean {
   return path.includes("/committed/") && (last === undefined || basename(path) <= last);
 }
 
-function squawk(files: readonly SqlFile[], ...options: string[]): Promise<Problem[]> {
+function squawk(folder: string, files: readonly SqlFile[], ...options: string[]): Promise<Problem[]> {
   if (files.length === 0) return Promise.resolve([]);
   const program = createRequire(import.meta.url).resolve("squawk-cli/js/bin/squawk");
-  const paths = files.map(({ path }) => join(repository, path));
+  const paths = files.map(({ path }) => join(folder, path));
   const config = join(repository, ".squawk.toml");
   return new Promise((resolve, reject) => {
     execFile(

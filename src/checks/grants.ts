@@ -21,7 +21,7 @@ export const grantRules: Rule[] = [
         format('Write \`create policy … on %s for %s to %s %s (…);\`, or take the grant away.', g.object, g.command, g.role,
           case g.command when 'insert' then 'with check' else 'using' end) as write
       from granted g join tables t on t.oid = g.table_oid
-      where (g.role = 'plat_user' or g.role = 'plat_anonymous' and g.command <> 'select')
+      where g.command in ('select', 'insert', 'update', 'delete') and (g.role = 'plat_user' or g.role = 'plat_anonymous' and g.command <> 'select')
         and not exists (select from policies p where p.table_oid = g.table_oid and p.role = g.role and p.command = g.command and p.permissive)
         and not (g.command in ('insert', 'update') and exists (select from functions f join pg_proc p on p.oid = f.oid
           join pg_type r on r.oid = p.prorettype and r.typrelid = g.table_oid
@@ -52,8 +52,8 @@ export const grantRules: Rule[] = [
     name: "grant-anonymous",
     why: "Visitors read; what they bring, such as a message, functions take.",
     query: `
-      select object, format('Take \`%s\` from plat_anonymous, and write a function that takes what visitors bring.', command) as write
-      from granted where role = 'plat_anonymous' and command <> 'select'`,
+      select object, format('Take \`%s\` from %s, and write a function that takes what visitors bring.', command, role) as write
+      from granted where role in ('plat_anonymous', 'PUBLIC') and command <> 'select'`,
   },
   {
     name: "grant-private",
@@ -61,7 +61,7 @@ export const grantRules: Rule[] = [
     query: `
       select distinct g.object, format('Take the grant from %s; let a definer function give what is meant to be seen.', g.role) as write
       from granted g join tables t on t.oid = g.table_oid
-      where t.schema = 'app_private' and g.role in ('plat_user', 'plat_anonymous', 'plat_authenticator')`,
+      where t.schema = 'app_private' and g.role in ('plat_user', 'plat_anonymous', 'plat_authenticator', 'PUBLIC')`,
   },
   {
     name: "view-invoker",

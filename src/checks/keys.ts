@@ -38,4 +38,17 @@ export const keyRules: Rule[] = [
         and (tenant.has_key and tenant.not_null
           or exists (select from columns c where c.table_oid = k.table_oid and c.name = any (k.columns) and c.writable))`,
   },
+  {
+    name: "tenant-foreign-key",
+    why: "A project or organization that is not referred to may be one that there is not, or one of another tenant.",
+    // What its comment refers to by itself, as events do, outlives the record.
+    query: `
+      select c.object, case c.name
+          when 'project_id' then format('Write \`constraint %I foreign key (project_id, organization_id) references app_public.projects (id, organization_id) on delete cascade\`.',
+            t.name || '_project_id_fkey')
+          else format('Write \`constraint %I foreign key (organization_id) references app_public.organizations on delete cascade\`.', t.name || '_organization_id_fkey') end as write
+      from tables t join columns c on c.table_oid = t.oid and c.not_null and c.name in ('project_id', 'organization_id')
+      where t.schema = 'app_public' and not exists (select from foreign_keys k where k.table_oid = t.oid and c.name = any (k.columns))
+        and coalesce(t.comment, '') !~ ('@foreignKey \\(' || c.name)`,
+  },
 ];

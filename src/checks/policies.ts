@@ -24,9 +24,9 @@ export const policyRules: Rule[] = [
     // Of what is read; a write touches few rows, which it has found already.
     query: `
       select p.object || ' ' || p.name as object,
-        format('It calls %s%s for each row: compare the column with \`any (array(select %s.%s(…)))\`, with constants as arguments, or say \`@perRow\` and why in the comment of the policy.',
-          case when f.definer then 'the definer function ' when f.volatility = 'v' then 'the volatile function ' else '' end, f.object, f.schema, f.name)
-          as write
+        format('It calls %s%s for each row: compare a column with \`any (array(select …))\` over a function whose arguments are constants, '
+          'such as app_hidden.viewer_organizations, or write \`@perRow …\` into the comment of the policy: why it may.',
+          case when f.definer then 'the definer function ' when f.volatility = 'v' then 'the volatile function ' else '' end, f.object) as write
       from policies p
       join policy_calls c on c.policy = p.oid and c.per_row and not c.constant join functions f on f.oid = c.callee
       -- A plain expression is inlined.

@@ -1,5 +1,3 @@
-import type { ClientBase } from "pg";
-
 /** One thing that a rule found, and the sentence that says what to write. */
 export interface Finding {
   rule: string;
@@ -15,18 +13,4 @@ export interface Rule {
   why: string;
   /** Gives the columns `object` and `write`; may use the views of views.ts. */
   query: string;
-}
-
-/** What the rules look at beside the catalog. */
-export interface Surroundings {
-  client: ClientBase;
-  /** Every word of the TypeScript sources, of the crontab and of the calls in migrations/: a function named there is called. */
-  words: ReadonlySet<string>;
-}
-
-/** A rule that SQL alone cannot say. */
-export interface CodeRule {
-  name: string;
-  why: string;
-  find(surroundings: Surroundings): Promise<Omit<Finding, "rule">[]>;
 }

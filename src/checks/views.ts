@@ -40,15 +40,15 @@ create temp view functions as
   from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
   where n.nspname in ('app_public', 'app_hidden', 'app_private');
 
--- One row per table, role and command that somebody granted, on the table or on columns of it.
+-- One row per table, role and privilege that somebody granted, on the table or on columns of it.
 create temp view granted as
-  select distinct t.oid as table_oid, t.object, r.rolname as role, lower(a.privilege_type) as command
+  select distinct t.oid as table_oid, t.object, coalesce(r.rolname, 'PUBLIC') as role, lower(a.privilege_type) as command
   from tables t
   cross join lateral (
     select * from aclexplode(t.acl)
     union all select x.* from pg_attribute c cross join lateral aclexplode(c.attacl) x where c.attrelid = t.oid and not c.attisdropped) a
-  join pg_roles r on r.oid = a.grantee
-  where a.grantee <> t.owner and a.privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE');
+  left join pg_roles r on r.oid = a.grantee
+  where a.grantee <> t.owner;
 
 -- One row per policy, role and command that it is for.
 create temp view policies as

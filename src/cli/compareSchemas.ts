@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { readCatalog, type CatalogObject } from "../database/catalog.ts";
+import { filledTables } from "../database/catalogRows.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { compareCatalogs, printDifferences } from "./schemaCompare/report.ts";
 import { buildSchema, findMigrations } from "./schemaCompare/source.ts";
@@ -41,28 +42,23 @@ async function withClients<T>(urls: string[], work: (clients: Client[]) => Promi
   }
 }
 
-/** Each table, and whether it has rows. */
-async function tablesWithRows(client: Client): Promise<Map<string, boolean>> {
-  const { rows } = await client.query<{ name: string; filled: boolean }>(`
-    select format('%I.%I', n.nspname, c.relname) as name, xpath_exists('/table/row', query_to_xml(
-      format('select from %I.%I limit 1', n.nspname, c.relname), true, false, '')) as filled
-    from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('app_public', 'app_hidden', 'app_private') and c.relkind in ('r', 'p') and not c.relispartition`);
-  return new Map(rows.map(({ name, filled }) => [name, filled]));
-}
-
 async function readBoth(urls: string[]): Promise<CatalogObject[][]> {
   return withClients(urls, async (clients) => {
-    const tables = await Promise.all(clients.map(tablesWithRows));
-    const filled = new Set(tables.flatMap((some) => [...some.keys()].filter((name) => some.get(name))));
+    const filled = new Set((await Promise.all(clients.map(filledTables))).flat());
     return Promise.all(
-      clients.map((client, index) =>
-        readCatalog(client, {
-          rowsOf: options.rows ? [...filled].filter((name) => tables[index]!.has(name)) : [],
-        }),
+      clients.map(async (client) =>
+        readCatalog(client, { rowsOf: options.rows ? await existing(client, [...filled]) : [] }),
       ),
     );
   });
+}
+
+async function existing(client: Client, tables: string[]): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    "select name from unnest($1::text[]) as name where to_regclass(name) is not null",
+    [tables],
+  );
+  return rows.map(({ name }) => name);
 }
 
 /** Builds both side by side in a cluster that is gone afterwards. */

@@ -1,6 +1,7 @@
 /**
- * Writes schema.graphql, the served schema, from the migrations on a database of its own; with --check it only says
- * whether the tracked file is what the server serves. Both refuse a catalogue of applications that says what cannot be.
+ * Writes schema.graphql, the served schema, and schema.sql, the database as it is, from the migrations on a database of
+ * its own; with --check it only says whether the tracked files are up to date. Both refuse a catalogue of applications
+ * that says what cannot be.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,12 +11,12 @@ import { makePool } from "../database/pool.ts";
 import { authenticatorUrl } from "../database/roles.ts";
 import { checkCatalogue } from "../integrations/schema.ts";
 import { createPreset } from "../preset.ts";
+import { schemaSql } from "./schemaSql.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
 const unused = () => {
   throw new Error("Nothing is served here.");
 };
-const file = join(import.meta.dirname, "../../schema.graphql");
 await withScratchDatabase(async (ownerUrl) => {
   const pool = makePool({ connectionString: authenticatorUrl(ownerUrl), max: 2 });
   const { schema } = await makeSchema(
@@ -38,10 +39,20 @@ await withScratchDatabase(async (ownerUrl) => {
   );
   checkCatalogue(apps.rows);
   await owner.end();
-  const served = `${printSchema(lexicographicSortSchema(schema))}\n`;
-  if (!process.argv.includes("--check")) await writeFile(file, served);
-  else if ((await readFile(file, "utf8").catch(() => "")) !== served) {
-    console.error("schema.graphql is not what the server serves: run `npm run schema` and read its diff.");
+  await writeOrCheck(
+    "schema.graphql",
+    `${printSchema(lexicographicSortSchema(schema))}\n`,
+    "what the server serves",
+  );
+  await writeOrCheck("schema.sql", await schemaSql(ownerUrl), "what the migrations make");
+});
+
+/** Writes a file at the top of the project; with --check says whether it is what it should be. */
+async function writeOrCheck(name: string, wanted: string, source: string): Promise<void> {
+  const file = join(import.meta.dirname, "../..", name);
+  if (!process.argv.includes("--check")) await writeFile(file, wanted);
+  else if ((await readFile(file, "utf8").catch(() => "")) !== wanted) {
+    console.error(`${name} is not ${source}: run \`npm run schema\` and read its diff.`);
     process.exitCode = 1;
   }
-});
+}

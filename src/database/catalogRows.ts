@@ -1,6 +1,17 @@
 import { escapeIdentifier, escapeLiteral, type ClientBase } from "pg";
 import type { CatalogObject } from "./catalog.ts";
-import { schemas } from "./catalogSql.ts";
+import { schemas, tableKinds } from "./catalogSql.ts";
+
+/** The tables of our schemas that have rows, as `schema.table`, sorted. */
+export async function filledTables(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(`
+    select t.name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    cross join lateral (select format('%I.%I', n.nspname, c.relname) as name) t
+    where n.nspname in ${schemas} and c.relkind in ${tableKinds} and not c.relispartition
+      and xpath_exists('/table/row', query_to_xml(format('select from %s limit 1', t.name), true, false, ''))
+    order by t.name collate "C"`);
+  return rows.map(({ name }) => name);
+}
 
 interface DeclaredTable {
   name: string;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { startApi, type Api, type Person } from "../harness/api.ts";
 import { startWorld, type World } from "../harness/world.ts";
+import { until } from "../harness/until.ts";
 
 let world: World;
 /** A second process on the same database. */
@@ -303,7 +304,3 @@ test("a key costs no further statement", async () => {
     (await world.statements(() => person.ask(createLead, lead(), key ? withKey(key) : {}))).count;
   expect(await count(world.ada, randomUUID())).toBe(await count(world.ada, null));
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -1,7 +1,6 @@
 /** Integrations: what is refused, and each application against a real counterpart. Who may do what: outsideMatrix.test.ts. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { request } from "node:https";
-import { setImmediate } from "node:timers/promises";
 import ICAL from "ical.js";
 import { OAuth2Server } from "oauth2-mock-server";
 import pino from "pino";
@@ -16,6 +15,7 @@ import { mutationOf } from "../harness/records.ts";
 import { startSmtpServer, type SmtpServer } from "../tasks/smtp.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
+import { until } from "../harness/until.ts";
 
 let world: Portfolio;
 let bea: Person;
@@ -474,8 +474,10 @@ test("a sync sends events in the receiver's own fields, signed, again until they
   try {
     const came = receiver.messages.length;
     const arrived = async (wanted: number) => {
-      for (const end = Date.now() + 20_000; receiver.messages.length < came + wanted; await setImmediate())
-        if (Date.now() > end) throw new Error("Nothing came.");
+      await until(
+        () => receiver.messages.length,
+        (length) => length >= came + wanted,
+      );
       return receiver.messages.at(-1)!;
     };
     receiver.answers(status(500));
@@ -488,29 +490,27 @@ test("a sync sends events in the receiver's own fields, signed, again until they
       gone: null,
     });
     expect(() => new Webhook(secret).verify(message.text, message.headers)).not.toThrow();
-    const until = async (isSo: (found: any) => boolean) => {
-      for (const end = Date.now() + 20_000; ; await setImmediate()) {
-        const { organizationIntegration: found } = await owen.get(
+    const reaches = (isSo: (found: any) => boolean) =>
+      until(async () => {
+        const { organizationIntegration } = await owen.get(
           "query ($id: ID!) { organizationIntegration(id: $id) { status statusReason lastError lastSyncAt } }",
           made,
         );
-        if (isSo(found)) return found;
-        if (Date.now() > end) throw new Error(JSON.stringify(found));
-      }
-    };
-    await until(({ lastError }) => lastError === "The receiver did not take the last attempt.");
+        return organizationIntegration;
+      }, isSo);
+    await reaches(({ lastError }) => lastError === "The receiver did not take the last attempt.");
     // What waits is tried at once by a refresh; the test event comes first.
     receiver.answers(status(204));
     await gives(owen, refresh({ id: made.id }));
     const again = await arrived(3);
     expect(again.id).toBe(message.id);
-    const well = await until(({ lastError, lastSyncAt }) => lastError === null && lastSyncAt !== null);
+    const well = await reaches(({ lastError, lastSyncAt }) => lastError === null && lastSyncAt !== null);
     expect(well.status).toBe("ENABLED");
 
     // Gone for good: ERROR, a ticket, and its action RETRY.
     receiver.answers(status(410));
     await createLead(owen, { projectId: project.id, name: "Olaf Old", email: "olaf@example.com" });
-    const failed = await until((found) => found.status === "ERROR");
+    const failed = await reaches((found) => found.status === "ERROR");
     expect(failed.statusReason).toBe("The receiver answered 410: it is gone for good.");
     const ticketOf = async () =>
       (
@@ -536,7 +536,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
     await resolve();
     await jobs();
     expect(await ticketOf()).toMatchObject({ status: "RESOLVED" });
-    expect((await until((found) => found.status === "ENABLED")).lastError).toBeNull();
+    expect((await reaches((found) => found.status === "ENABLED")).lastError).toBeNull();
 
     // Disabled, nothing goes out; deleted, nothing is left.
     await gives(owen, disable({ id: made.id }));

@@ -206,12 +206,11 @@ describe("what it shows", () => {
     for (const rest of [{ columns: ["name"] }, { groupBy: ["name"] }]) {
       const { id } = await create(rest);
       const seen: unknown[] = [];
-      let after: string | null = null;
-      for (;;) {
+      for (let [after, more]: [string | null, boolean] = [null, true]; more;) {
         const { rows, pageInfo } = await rowsOf(id, world.owen, { first: 3, after });
         seen.push(...rows.map(({ name }) => name));
-        if (!pageInfo.hasNextPage) break;
-        after = pageInfo.endCursor;
+        expect(seen.length).toBeLessThan(10);
+        [after, more] = [pageInfo.endCursor, pageInfo.hasNextPage];
       }
       expect(seen.sort()).toEqual(["Maxs Molly", "Mias Manny", "Open Ollie", "Sams Sally"]);
     }

@@ -5,6 +5,7 @@ import sharp from "sharp";
 import type { Person } from "../harness/api.ts";
 import { multipartBody, paddedPng, picture, pixelBomb, sendRaw, upload } from "../harness/upload.ts";
 import { affiliate, startWorld, type World } from "../harness/world.ts";
+import { until } from "../harness/until.ts";
 
 let world: World;
 
@@ -260,7 +261,7 @@ test("an upload that is cut off leaves nothing", async () => {
   // Without the last boundary, but with an honest length.
   const short = await sendRaw(world, world.ada, { ...encoded, body: encoded.body.subarray(0, 2_000_000) });
   expect([short.status, codeOf(short)]).toEqual([400, "BAD_USER_INPUT"]);
-  while ((await incoming()).length > 0) await new Promise(setImmediate);
+  await until(incoming, (files) => files.length === 0);
   expect([await stored(), (await rows()).rows]).toEqual(before);
 });
 

@@ -93,6 +93,15 @@ export const faults: Fault[] = [
     object: "app_public.islands.islands_lead_id_fkey",
     says: /`foreign key \(lead_id, project_id\) references app_public\.leads \(id, project_id\)`/,
   },
+  {
+    rule: "tenant-foreign-key",
+    table: "arches",
+    sql: `alter table app_public.arches drop constraint arches_project_id_fkey, add constraint arches_organization_id_fkey
+        foreign key (organization_id) references app_public.organizations;
+      comment on constraint arches_organization_id_fkey on app_public.arches is E'@backwardBehavior -*\\n\\nThe organization.'`,
+    object: "app_public.arches.project_id",
+    says: /`constraint arches_project_id_fkey foreign key \(project_id, organization_id\) references app_public\.projects/,
+  },
   // Grants and policies
   {
     rule: "table-grant",
@@ -194,7 +203,7 @@ export const faults: Fault[] = [
     sql: `create policy seers on app_public.vaults for select to plat_user
       using (app_hidden.project_can(project_id, organization_id, 'lead.read'))`,
     object: "app_public.vaults seers",
-    says: /calls app_hidden\.project_can\(uuid,uuid,text\) for each row/,
+    says: /calls the definer function app_hidden\.project_can\(uuid,uuid,text\) for each row: compare a column/,
   },
   {
     rule: "policy-volatile",

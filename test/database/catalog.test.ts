@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { Client } from "pg";
+import { Client, type DatabaseError } from "pg";
 import {
   catalogKinds,
   readCatalog,
   replaceableKinds,
   type CatalogObject,
 } from "../../src/database/catalog.ts";
+import { filledTables } from "../../src/database/catalogRows.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 let source: TestDatabase;
@@ -20,7 +21,7 @@ beforeAll(async () => {
   to = new Client({ connectionString: copy.ownerUrl });
   await from.connect();
   await to.connect();
-  rowsOf = (await from.query<{ name: string }>(nonEmptyTables)).rows.map(({ name }) => name);
+  rowsOf = await filledTables(from);
   catalog = await readCatalog(from, { rowsOf });
 });
 afterAll(async () => {
@@ -30,22 +31,20 @@ afterAll(async () => {
   await source.drop();
 });
 
-const nonEmptyTables = `
-  select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind = 'r' and n.nspname like 'app\\_%' and not c.relispartition
-    and query_to_xml(format('select from %I.%I limit 1', n.nspname, c.relname), true, false, '')::text like '%<row>%'`;
-
-/** Runs statements together; where that fails in halves. Returns what failed by itself. */
-async function attempt(client: Client, statements: string[]): Promise<string[]> {
+/**
+ * Runs statements together, and where that fails in halves. Returns what failed: statements by themselves, but rows of a
+ * table together, which wait for those that they refer to.
+ */
+async function attempt(client: Client, statements: string[]): Promise<string[][]> {
   if (statements.length === 0) return [];
   await client.query("savepoint attempt");
   try {
     await client.query(statements.join(";\n"));
     await client.query("release savepoint attempt");
     return [];
-  } catch {
+  } catch (error) {
     await client.query("rollback to savepoint attempt; release savepoint attempt");
-    if (statements.length === 1) return statements;
+    if (statements.length === 1 || (error as DatabaseError).code === "23503") return [statements];
     const half = statements.length / 2;
     return [
       ...(await attempt(client, statements.slice(0, half))),
@@ -54,15 +53,23 @@ async function attempt(client: Client, statements: string[]): Promise<string[]> 
   }
 }
 
-/** Runs groups of statements one after the other, then what failed again, until nothing is left or nothing moves. */
+/** Runs groups of statements one after the other, what failed again before each, until nothing is left or nothing moves. */
 async function run(client: Client, groups: string[][]): Promise<string[]> {
-  let left: string[] = [];
-  for (const group of groups) left.push(...(await attempt(client, group)));
+  let left: string[][] = [];
+  const again = async () => {
+    const failed = left;
+    left = [];
+    for (const group of failed) left.push(...(await attempt(client, group)));
+  };
+  for (const group of groups) {
+    await again();
+    left.push(...(await attempt(client, group)));
+  }
   for (let before = Infinity; left.length > 0 && left.length < before;) {
     before = left.length;
-    left = await attempt(client, left);
+    await again();
   }
-  return left;
+  return left.flat();
 }
 
 /** Domains' constraints before the columns that use the domains, keys before what refers to them. */
@@ -78,11 +85,17 @@ const steps: ((object: CatalogObject) => boolean)[] = catalogKinds.flatMap((kind
   return kind === "default privileges" ? [] : [only];
 });
 
+/** Rows by their table, everything else together. */
+function byTable(objects: CatalogObject[]): CatalogObject[][] {
+  return objects[0]?.kind === "row" ? [...Map.groupBy(objects, ({ on }) => on).values()] : [objects];
+}
+
 async function create(client: Client, objects: CatalogObject[]): Promise<string[]> {
   await client.query("set local check_function_bodies = off");
+  const groups = steps.flatMap((step) => byTable(objects.filter(step)));
   return run(
     client,
-    steps.map((step) => objects.filter(step).map((object) => object.create)),
+    groups.map((group) => group.map((object) => object.create)),
   );
 }
 
@@ -126,12 +139,13 @@ test("what can be replaced can be dropped and made again", async () => {
   await to.query("begin");
   const replaceable = catalog.filter(({ kind }) => replaceableKinds.has(kind));
   const defaults = catalog.filter(isDefault);
-  const undo = [...defaults, ...replaceable].reverse();
+  const undone = [...defaults, ...replaceable].reverse();
+  const groups = [...catalogKinds]
+    .reverse()
+    .flatMap((kind) => byTable(undone.filter((object) => object.kind === kind)));
   const left = await run(
     to,
-    [...catalogKinds]
-      .reverse()
-      .map((kind) => undo.filter((object) => object.kind === kind).map(({ drop }) => drop)),
+    groups.map((group) => group.map(({ drop }) => drop)),
   );
   // What checks, defaults, generated columns and indexes call stays.
   const needed = left.filter((statement) => !statement.startsWith("drop function app_"));

@@ -5,6 +5,7 @@ import { makeFusedAdaptor, type FusedAdaptorOptions } from "../../src/database/f
 import { makePool, type PoolOptions } from "../../src/database/pool.ts";
 import { startScratchCluster, type ScratchCluster } from "./scratchCluster.ts";
 import { startWireProxy, type WireProxy } from "./wireProxy.ts";
+import { until } from "../harness/until.ts";
 
 /** Two tenants, ann and bob, each with a note; a role that sees only its own; one that may do nothing. */
 const SCHEMA = `
@@ -88,8 +89,8 @@ export async function untilRow(
   text: string,
   values: unknown[] = [],
 ): Promise<Record<string, unknown>> {
-  for (;;) {
-    const { rows } = await pool.query(text, values);
-    if (rows.length > 0) return rows[0];
-  }
+  return until(
+    async () => (await pool.query<Record<string, unknown>>(text, values)).rows[0]!,
+    (row) => row !== undefined,
+  );
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startWorld, type World } from "../harness/world.ts";
 import { startGate, type Gate } from "./gate.ts";
 import { expectMasked } from "./leaks.ts";
+import { until } from "../harness/until.ts";
 
 let gate: Gate;
 let world: World;
@@ -104,7 +105,7 @@ test("when the server ends every connection, at most those requests fail that we
         "select from pg_stat_activity where datname = current_database() and usename = 'plat_authenticator'",
       )
     ).rows.length === 0;
-  while (!(await gone()));
+  await until(gone);
   let failed = 0;
   for (; (await world.ada.ask(viewer)).status !== 200; failed += 1) expect(failed).toBeLessThan(10);
   const answers = await Promise.all(Array.from({ length: 8 }, () => world.ada.ask(viewer)));

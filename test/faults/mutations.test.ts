@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { startWorld, type World } from "../harness/world.ts";
 import { expectMasked } from "./leaks.ts";
+import { until } from "../harness/until.ts";
 
 let world: World;
 
@@ -136,7 +137,7 @@ test("a statement that the database stops for taking too long is a coded error, 
           "select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'",
         )
       ).rows.length > 0;
-    while (!(await stop()));
+    await until(stop);
     const answer = await asked;
     expect(answer.data).toEqual({ createLead: null });
     expectMasked(answer);

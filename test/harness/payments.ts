@@ -9,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { signUpBuyer } from "./deals.ts";
 import type { HostOptions } from "./host.ts";
 import { startPortfolio, type Portfolio } from "./portfolio.ts";
+import { until } from "./until.ts";
 
 export interface Payments extends Portfolio {
   sandbox: Sandbox;
@@ -113,13 +114,14 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
       await world.owner.query(
         `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'event' and data ? 'due'`,
       );
-      do await sandbox.kick();
-      while (
-        (
-          await world.owner.query(
-            "select from app_private.sandbox_objects where kind = 'event' and data ? 'due' limit 1",
-          )
-        ).rowCount
+      await until(
+        async () => {
+          await sandbox.kick();
+          return world.owner.query(
+            "select id, data from app_private.sandbox_objects where kind = 'event' and data ? 'due'",
+          );
+        },
+        ({ rowCount }) => rowCount === 0,
       );
       await work();
     },

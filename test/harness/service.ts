@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { chmod, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join, resolve } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
+import { until } from "./until.ts";
 
 export interface ServiceOptions {
   env?: NodeJS.ProcessEnv;
@@ -191,5 +191,5 @@ export async function isRunning(pid: number): Promise<boolean> {
 
 /** Waits until a process that is not our child has ended. */
 export async function gone(pid: number): Promise<void> {
-  while (await isRunning(pid)) await setImmediate();
+  await until(async () => !(await isRunning(pid)));
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startServer, type TestServer, tokens } from "./server.ts";
+import { until } from "../harness/until.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -64,7 +65,7 @@ test("logs name the request, operation and viewer, and never tokens, variables o
   );
   expect(answer.status).toBe(200);
   const done = () => server.log.find((line) => line.requestId === "logged-1" && line.msg === "request");
-  while (!done()) await send({});
+  await until(async () => (await send({}), done()));
   expect(done()).toMatchObject({
     method: "POST",
     path: "/graphql",

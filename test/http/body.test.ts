@@ -4,6 +4,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { bodyLimits } from "../../src/http/body.ts";
 import { startServer, type TestServer, tokens } from "./server.ts";
+import { until } from "../harness/until.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -150,7 +151,10 @@ test("a caller who goes away in the middle of the body leaves a log line and a w
   request.destroy();
   const finished = () => server.log.some((line) => line.requestId === "gone" && line.msg === "request");
   // Requests after it prove the server's health meanwhile, and give its line the time to appear.
-  while (!finished()) expect((await server.graphql("{ ok }")).status).toBe(200);
+  await until(async () => {
+    expect((await server.graphql("{ ok }")).status).toBe(200);
+    return finished();
+  });
   expect(server.log.find((line) => line.requestId === "gone" && line.msg === "request")).toMatchObject({
     aborted: true,
   });

@@ -5,11 +5,11 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { Pool } from "pg";
 import pino from "pino";
 import { startWorker } from "../../src/worker.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { until } from "../harness/until.ts";
 
 let database: TestDatabase;
 let owner: Pool;
@@ -42,9 +42,6 @@ const runs = async () =>
     .rows;
 const locked = async () =>
   (await owner.query("select from graphile_worker._private_jobs where locked_by is not null")).rowCount;
-async function until(met: () => Promise<boolean>) {
-  while (!(await met())) await setImmediate();
-}
 const worker = (lookEveryMs: number) =>
   startWorker({ connectionString: database.ownerUrl, taskDirectory, concurrency: 4, log, lookEveryMs });
 const add = (name: string, { hangs = true, queue = null as string | null } = {}) =>

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { broken } from "../deals/invariants.ts";
 import { createIn } from "../harness/records.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
 import { sendWish, type Wish } from "../harness/wishes.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -102,13 +103,14 @@ test("each is whole or absent, and is there once after asking again", async () =
     await service.exit;
   }
   // The server of the database finishes or undoes what it was at.
-  for (;;) {
-    const { rows } = await world.owner.query(
-      "select from pg_stat_activity where datname = current_database() and usename = 'plat_authenticator' and state <> 'idle' and application_name is distinct from $1",
-      ["harness"],
-    );
-    if (rows.length === 0) break;
-  }
+  await until(
+    () =>
+      world.owner.query(
+        "select pid, query from pg_stat_activity where datname = current_database() and usename = 'plat_authenticator' and state <> 'idle' and application_name is distinct from $1",
+        ["harness"],
+      ),
+    ({ rows }) => rows.length === 0,
+  );
   expect(first.filter((answer) => answer === "LOST").length).toBeGreaterThan(20);
   expect(first.filter((answer) => answer !== "LOST").length).toBeGreaterThanOrEqual(each);
   const parts = await effects();

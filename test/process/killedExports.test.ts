@@ -6,11 +6,11 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { startWorld, type World } from "../harness/world.ts";
+import { until } from "../harness/until.ts";
 
 const amount = 900;
 /** Whoever reads as far as this row waits for as long as the test has the gate. */
@@ -94,14 +94,12 @@ test("there is one file, whole and exact, and nothing else is left", async () =>
     createCustomExport,
   );
   const { id } = runCustomExport;
-  const until = async (met: (found: { status: string; progress: number }) => boolean) => {
-    for (;;) {
-      const found = (await owen.get("query ($id: ID!) { export(id: $id) { status progress } }", { id }))
-        .export;
-      if (met(found)) return found;
-      await pause(20);
-    }
-  };
+  const reaches = (met: (found: { status: string; progress: number }) => boolean) =>
+    until(
+      async () => (await owen.get("query ($id: ID!) { export(id: $id) { status progress } }", { id })).export,
+      met,
+      { withinMs: 60_000 },
+    );
   const attempt = async () =>
     (
       await owner.query<{ attempts: number; rows_done: number; worker: string }>(
@@ -112,7 +110,7 @@ test("there is one file, whole and exact, and nothing else is left", async () =>
 
   const first = startWorker();
   // Two batches are in the file, the third waits.
-  expect(await until(({ progress }) => progress > 0)).toEqual({ status: "PROCESSING", progress: 0.56 });
+  expect(await reaches(({ progress }) => progress > 0)).toEqual({ status: "PROCESSING", progress: 0.56 });
   const left = await begun();
   expect(left).toEqual([expect.stringMatching(`^export-${id}\\..+\\.part$`)]);
   expect((await stat(join(incomingFolder(dataDir), left[0]!))).size).toBeGreaterThan(4000);
@@ -121,18 +119,18 @@ test("there is one file, whole and exact, and nothing else is left", async () =>
   await first.kill();
 
   // It is found dead long before its lease is over; the other one starts over, and what lay there is gone.
-  while ((await attempt()).attempts === 1) await pause(20);
-  expect(await until(({ progress }) => progress === 0.56)).toMatchObject({ status: "PROCESSING" });
+  await until(attempt, ({ attempts }) => attempts > 1, { withinMs: 60_000 });
+  expect(await reaches(({ progress }) => progress === 0.56)).toMatchObject({ status: "PROCESSING" });
   const again = await begun();
   expect(again).toHaveLength(1);
   expect(again).not.toEqual(left);
   await holder.query("select pg_advisory_unlock($1)", [gate]);
   holder.release();
-  await until(({ status }) => status === "COMPLETED");
+  await reaches(({ status }) => status === "COMPLETED");
   const { attempts, worker } = await attempt();
   expect([attempts, worker === killed]).toEqual([2, false]);
 
-  while ((await begun()).length > 0) await pause(5);
+  await until(begun, (files) => files.length === 0);
   const files = await readdir(join(dataDir, "files"), { recursive: true, withFileTypes: true });
   const kept = files.filter((file) => file.isFile());
   expect(kept).toHaveLength(1);

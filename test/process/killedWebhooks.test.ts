@@ -1,8 +1,8 @@
 /** Workers that are killed while events are written and sent: the receiver has every committed event, none that was rolled back. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { setImmediate } from "node:timers/promises";
 import { secretKeys } from "../harness/api.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 
@@ -55,7 +55,10 @@ test("nothing is lost and nothing made up, however often the worker dies", async
     const before = receiver.messages.length;
     const writing = write(part);
     // In the middle of it.
-    while (receiver.messages.length < before + 40) await setImmediate();
+    await until(
+      () => receiver.messages.length,
+      (length) => length >= before + 40,
+    );
     await worker.stop("SIGKILL");
     await writing;
   }
@@ -66,13 +69,17 @@ test("nothing is lost and nothing made up, however often the worker dies", async
   const { rowCount: held } = await world.owner.query("select from app_private.webhook_queue where leased");
   expect(held).toBeGreaterThan(0);
   await using worker = await startService({ env, args: ["--worker-only"] });
-  while (arrived().size < committed) await setImmediate();
+  await until(
+    () => arrived().size,
+    (size) => size >= committed,
+    { withinMs: 60_000 },
+  );
   expect(arrived()).toEqual(new Set(rows.map(({ id }) => id)));
   expect(receiver.messages.filter(({ event }) => event.data.name !== "Real")).toEqual([]);
-  for (;;) {
-    const { rowCount } = await world.owner.query("select from app_private.webhook_queue");
-    if (rowCount === 0) break;
-  }
+  await until(
+    () => world.owner.query("select from app_private.webhook_queue"),
+    ({ rowCount }) => rowCount === 0,
+  );
   const { rows: outcomes } = await world.owner.query(
     "select status::text, count(*)::int as amount from app_public.webhook_deliveries group by status",
   );

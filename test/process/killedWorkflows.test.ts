@@ -7,10 +7,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { Agent } from "node:https";
-import { setTimeout as pause } from "node:timers/promises";
 import { secretKeys } from "../harness/api.ts";
 import { startService, temporaryFolder, type Service } from "../harness/service.ts";
 import { sendWish, type Wish } from "../harness/wishes.ts";
+import { until } from "../harness/until.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createWorkflow } from "../workflows/world.ts";
@@ -18,6 +18,8 @@ import { createWorkflow } from "../workflows/world.ts";
 const committed = Number(process.env.CHANGES ?? 60);
 const rolledBack = committed / 5;
 const kills = process.env.CHANGES ? 5 : 2;
+/** A service starts in between. */
+const patience = { withinMs: process.env.CHANGES ? 500_000 : 60_000 };
 /** The key that the API of the harness signs with. */
 const jwtKeys = "test:a secret of the tests with at least 32 characters";
 
@@ -73,14 +75,12 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
   let limit = 0;
   async function write(): Promise<void> {
     while (next < wishes.length) {
-      if (next >= limit) {
-        await pause(2);
-        continue;
-      }
+      await until(() => next < limit || next >= wishes.length, Boolean, patience);
+      if (next >= wishes.length) return;
       const n = next++;
       for (let answer = "LOST"; answer === "LOST"; answers[n] = answer) {
-        while (!running.service) await pause(5);
-        answer = await sendWish(running.service.baseUrl, agent, world.owen, wishes[n]!);
+        const { baseUrl } = (await until(() => running.service, Boolean, patience))!;
+        answer = await sendWish(baseUrl, agent, world.owen, wishes[n]!);
       }
     }
   }
@@ -92,11 +92,11 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
     const part = Math.floor((round * wishes.length) / (kills + 1));
     const answered = () => answers.filter(Boolean).length;
     limit = part;
-    while (answered() < part) await pause(2);
-    while (receiver.messages.filter(({ path }) => path === "/calls").length === calls) await pause(2);
+    await until(() => answered() >= part, Boolean, patience);
+    await until(() => receiver.messages.filter(({ path }) => path === "/calls").length > calls);
     // In the middle of it: changes on their way, steps due, calls made.
     limit = part + 8;
-    while (answered() === part) await pause(1);
+    await until(() => answered() > part);
     delete running.service;
     await doomed.stop("SIGKILL");
   }
@@ -112,12 +112,16 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
   const arrived = (path: string) =>
     new Set(receiver.messages.filter((m) => m.path === path).map(({ id }) => id));
   const count = async (text: string): Promise<any> => (await world.owner.query(text)).rows[0];
-  while (
-    arrived("/events").size < committed ||
-    (await count("select count(*)::int as n from app_public.workflow_executions where status = 'COMPLETED'"))
-      .n < committed
-  )
-    await pause(20);
+  await until(
+    () => arrived("/events").size,
+    (size) => size >= committed,
+    patience,
+  );
+  await until(
+    () => count("select count(*)::int as n from app_public.workflow_executions where status = 'COMPLETED'"),
+    ({ n }) => n >= committed,
+    patience,
+  );
   const { rows: events } = await world.owner.query(
     "select id, subject_id from app_public.events where name = 'lead.created'",
   );

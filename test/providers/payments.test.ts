@@ -18,6 +18,7 @@ import { fromMinor, toMinor } from "../../src/providers/payments/minorUnits.ts";
 import { startSandbox, type Sandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { until } from "../harness/until.ts";
 
 const log = pino({ level: "silent" });
 const webhookSecret = "whsec_of_the_tests";
@@ -273,10 +274,10 @@ describe("refunds", () => {
       pending.id,
     ]);
     sandbox.kick();
-    for (;;) {
-      const { charge } = await processor.readPayment(state.id);
-      if (charge!.refunds[0]!.status === "SUCCEEDED") break;
-    }
+    await until(
+      () => processor.readPayment(state.id),
+      ({ charge }) => charge!.refunds[0]!.status === "SUCCEEDED",
+    );
   });
 });
 
@@ -398,12 +399,16 @@ describe("events", () => {
     const waiting = async () =>
       (await owner.query("select from app_private.sandbox_objects where kind = 'event' and data ? 'due'"))
         .rowCount;
-    while (await waiting()) {
-      await owner.query(
-        `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'event' and data ? 'due' and (data ->> 'tries')::int > 0`,
-      );
-      sandbox.kick();
-    }
+    await until(
+      async () => {
+        await owner.query(
+          `update app_private.sandbox_objects set data = data || '{"due": 0}' where kind = 'event' and data ? 'due' and (data ->> 'tries')::int > 0`,
+        );
+        sandbox.kick();
+        return waiting();
+      },
+      (remaining) => remaining === 0,
+    );
     const events = heard.map(({ body, signature }) => processor.readEvent(body, signature)!);
     expect(events.map(({ type }) => type).sort()).toEqual([
       "charge.succeeded",

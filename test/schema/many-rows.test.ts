@@ -128,18 +128,21 @@ test("conditions of states follow the rows that say them", async () => {
   expect(await refusal(create("SOLD", 1))).toMatchObject({ code: "INVALID_TRANSITION" });
   await client.query("rollback to before");
   await client.query(
-    "insert into app_hidden.transitions (subject, from_state, to_state) values ('unit', null, 'SOLD')",
+    `insert into app_hidden.transitions (subject, from_state, to_state) values ('unit', null, 'SOLD');
+     select app_private.make_state_triggers()`,
   );
   await create("SOLD", 1);
   await client.query(
     `insert into app_hidden.transition_requirements (subject, to_state, column_name, message)
-     values ('unit', 'OFF_MARKET', 'view', 'Say what is seen.')`,
+     values ('unit', 'OFF_MARKET', 'view', 'Say what is seen.');
+     select app_private.make_state_triggers()`,
   );
   expect(await refusal(create("OFF_MARKET", null))).toMatchObject({ code: "BAD_USER_INPUT", field: "view" });
   await client.query("rollback to before");
   await client.query(
     `insert into app_hidden.transition_requirements (subject, to_state, column_name, message)
-     values ('unit', 'OFF_MARKET', 'view', 'Say what is seen.')`,
+     values ('unit', 'OFF_MARKET', 'view', 'Say what is seen.');
+     select app_private.make_state_triggers()`,
   );
   // As long as a record is in the state, whatever else changes.
   expect(

@@ -8,6 +8,7 @@ import { createFileStore, type FileStore } from "../../src/providers/files/index
 import { picture } from "../harness/upload.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
+import { until } from "../harness/until.ts";
 
 let world: World;
 let outbox: Outbox;
@@ -155,7 +156,7 @@ test("content that is swept while it is uploaded again arrives all the same", as
     side--;
     const again = upload();
     // The upload waits for the sweep, which deletes first.
-    while (!(await waits())) await new Promise(setImmediate);
+    await until(waits);
     await fileStore.delete([lost, `${lost}.thumbnail`]);
     await sweeper.query("commit");
     expect((await again).checksum).toBe(lost);

@@ -8,6 +8,7 @@ import { createProject } from "../harness/portfolio.ts";
 import { mutationOf } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "./worker.ts";
+import { until } from "../harness/until.ts";
 
 let world: World;
 let outbox: Outbox;
@@ -336,5 +337,8 @@ test("holds end, a few at a time; and while more is due than can be settled nobo
     "insert into app_hidden.deadlines (kind, record_id, due_at) values ('slow', uuidv7(), now() - interval '1 minute')",
   );
   // Soon nobody is behind any more: what is due is settled first, on whichever connection.
-  while ((await count("app_hidden.deadlines")) > 0) await title();
+  await until(
+    async () => (await title(), count("app_hidden.deadlines")),
+    (remaining) => remaining === 0,
+  );
 });

@@ -3,7 +3,6 @@ import { EventEmitter } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { Logger, runOnce, WorkerPreset, type WorkerEvents } from "graphile-worker";
 import { Client } from "pg";
 import PostalMime, { type Email } from "postal-mime";
@@ -17,6 +16,7 @@ import { createMailProvider, type MailProvider } from "../../src/providers/mail/
 import type { OauthClientOptions } from "../../src/integrations/oauth.ts";
 import { jwtKeys, secretKeys } from "../harness/api.ts";
 import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
+import { until } from "../harness/until.ts";
 
 export interface Outbox {
   provider: MailProvider;
@@ -103,8 +103,10 @@ async function untilNoted(connectionString: string, workers: string[]): Promise<
   await client.connect();
   try {
     const held = "select from graphile_worker._private_jobs where locked_by = any ($1)";
-    for (const end = Date.now() + 10_000; (await client.query(held, [workers])).rowCount! > 0; await pause(5))
-      if (Date.now() > end) throw new Error("The job runner has left jobs that it holds.");
+    await until(
+      () => client.query(held, [workers]),
+      ({ rowCount }) => rowCount === 0,
+    );
   } finally {
     await client.end();
   }

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { setImmediate } from "node:timers/promises";
 import pino from "pino";
 import { Webhook } from "standardwebhooks";
 import { createSeal } from "../../src/seal.ts";
@@ -8,6 +7,7 @@ import { secretKeys } from "../harness/api.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
 import { startReceiver, status, type Receiver } from "./receiver.ts";
+import { until } from "../harness/until.ts";
 
 // Webhooks as their receivers see them: a real HTTPS server, the real dispatcher, the API.
 
@@ -69,13 +69,7 @@ async function read({ id }: Made): Promise<any> {
 }
 
 /** Asks until the webhook is as it should be. */
-async function until(made: Made, isSo: (webhook: any) => boolean): Promise<any> {
-  for (const end = Date.now() + 20_000; ; await setImmediate()) {
-    const webhook = await read(made);
-    if (isSo(webhook)) return webhook;
-    if (Date.now() > end) throw new Error(JSON.stringify(webhook, null, 2));
-  }
-}
+const reaches = (made: Made, isSo: (webhook: any) => boolean): Promise<any> => until(() => read(made), isSo);
 
 const settled = (webhook: any) =>
   webhook.deliveries.length > 0 && webhook.deliveries.every((d: any) => d.status !== "PENDING");
@@ -106,7 +100,7 @@ test("an event arrives with its record, signed so that the standard library veri
     changes: null,
     data: { id, name: "Vera" },
   });
-  const webhook = await until(made, settled);
+  const webhook = await reaches(made, settled);
   expect(webhook).toMatchObject({
     status: "ENABLED",
     failureCount: 0,
@@ -146,7 +140,7 @@ test("only events that are wanted, committed and later than the webhook arrive",
     changes: { name: ["Later", "Latest"] },
   });
   while (!all.messages.some(({ id: known }) => known === update.id)) await all.next();
-  await until(some, settled);
+  await reaches(some, settled);
   expect(receiver.messages).toHaveLength(1);
   const names = all.messages
     .filter(({ event }) => event.subjectType === "lead")
@@ -170,7 +164,7 @@ test.each([
   receiver.answers(status(code, headers));
   await lead("Rita");
   const first = await receiver.next();
-  const { deliveries } = await until(made, settled);
+  const { deliveries } = await reaches(made, settled);
   expect(deliveries).toMatchObject([
     { attempt: 1, status: "RETRYING", responseStatus: code, responseBody: `answer ${code}` },
   ]);
@@ -186,7 +180,7 @@ test.each([
     Number(first.headers["webhook-timestamp"]),
   );
   new Webhook(made.secret).verify(second.text, second.headers);
-  const after = await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+  const after = await reaches(made, (w) => w.deliveries[0].status === "SUCCEEDED");
   expect(after).toMatchObject({ failureCount: 0, deliveries: [{ attempt: 2 }] });
 });
 
@@ -196,13 +190,13 @@ test("a receiver that hangs up, hangs or never ends is cut off", async () => {
   const made = await create();
   receiver.answers((_message, _response, request) => request.socket.destroy());
   await lead("Reset");
-  expect((await until(made, settled)).deliveries).toMatchObject([
+  expect((await reaches(made, settled)).deliveries).toMatchObject([
     { status: "RETRYING", responseStatus: null, responseBody: expect.stringMatching(/^There was no answer/) },
   ]);
   receiver.answers(() => {});
   await nextAttempt(made);
   expect(
-    (await until(made, (w) => w.deliveries[0].responseBody?.includes("within"))).deliveries,
+    (await reaches(made, (w) => w.deliveries[0].responseBody?.includes("within"))).deliveries,
   ).toMatchObject([
     { attempt: 2, responseStatus: null, responseBody: "There was no complete answer within 0.5 seconds." },
   ]);
@@ -217,7 +211,7 @@ test("a receiver that hangs up, hangs or never ends is cut off", async () => {
     more();
   });
   await nextAttempt(made);
-  const { deliveries } = await until(
+  const { deliveries } = await reaches(
     made,
     (w) => w.deliveries[0].attempt === 3 && w.deliveries[0].responseStatus,
   );
@@ -241,12 +235,12 @@ test("the pauses grow to a day; after the last retry the delivery has failed", a
   receiver.answers(status(500));
   await lead("Last");
   await receiver.next();
-  await until(made, settled);
+  await reaches(made, settled);
   await world.owner.query("update app_public.webhook_deliveries set attempt = 9 where webhook_id = $1", [
     made.id,
   ]);
   await nextAttempt(made);
-  expect((await until(made, (w) => w.deliveries[0].status === "FAILED")).deliveries).toMatchObject([
+  expect((await reaches(made, (w) => w.deliveries[0].status === "FAILED")).deliveries).toMatchObject([
     { attempt: 10, nextAttemptAt: null },
   ]);
 });
@@ -256,10 +250,10 @@ test("410 disables the webhook and discards what waits; the owners get a mail", 
   const made = await create();
   receiver.answers(status(500));
   await lead("Waits");
-  await until(made, settled);
+  await reaches(made, settled);
   receiver.answers(status(410));
   await lead("Gone");
-  const webhook = await until(made, (w) => w.status === "DISABLED");
+  const webhook = await reaches(made, (w) => w.status === "DISABLED");
   expect(webhook.disabledReason).toMatch(/410/);
   expect(webhook.deliveries.map((d: any) => d.status).sort()).toEqual(["DISCARDED", "FAILED"]);
   await runJobs(world.database.ownerUrl, outbox.provider);
@@ -276,7 +270,7 @@ test("410 disables the webhook and discards what waits; the owners get a mail", 
     id: made.id,
   });
   await lead("Seen");
-  const seen = await until(made, (w) => w.deliveries.some((d: any) => d.status === "SUCCEEDED"));
+  const seen = await reaches(made, (w) => w.deliveries.some((d: any) => d.status === "SUCCEEDED"));
   expect(seen).toMatchObject({ status: "ENABLED", disabledReason: null, failureCount: 0 });
   expect(receiver.messages.slice(known).map(({ event }) => event.data.name)).toEqual(["Seen"]);
 });
@@ -285,19 +279,19 @@ test("three failures in a row make it FAILING, a success ENABLED; five days of n
   const made = await create(receiver.url, ["*"]);
   receiver.answers(status(500));
   for (const name of ["Fia", "Fred", "Fay"]) await lead(name);
-  expect(await until(made, (w) => w.failureCount >= 3)).toMatchObject({ status: "FAILING" });
+  expect(await reaches(made, (w) => w.failureCount >= 3)).toMatchObject({ status: "FAILING" });
   receiver.answers(status(200));
   await nextAttempt(made);
-  await until(made, (w) => w.status === "ENABLED");
+  await reaches(made, (w) => w.status === "ENABLED");
   receiver.answers(status(500));
   await lead("Fox");
-  await until(made, (w) => w.failureCount > 0);
+  await reaches(made, (w) => w.failureCount > 0);
   await world.owner.query(
     "update app_private.webhook_progress set failing_since = failing_since - interval '5 days' where webhook_id = $1",
     [made.id],
   );
   await nextAttempt(made);
-  expect(await until(made, (w) => w.status === "DISABLED")).toMatchObject({
+  expect(await reaches(made, (w) => w.status === "DISABLED")).toMatchObject({
     disabledReason: "Nothing was taken for five days.",
   });
 });
@@ -328,7 +322,7 @@ test("a paused webhook gets later what happened meanwhile, a deleted one nothing
   const other = await create();
   await lead("Deleted");
   await receiver.next();
-  await until(other, settled);
+  await reaches(other, settled);
   expect(receiver.messages).toHaveLength(3);
 });
 
@@ -336,7 +330,7 @@ test("a failed test is not repeated and does not count", async () => {
   const made = await create();
   receiver.answers(status(500));
   await world.owen.get("mutation ($id: ID!) { sendTestWebhook(input: { id: $id }) { id } }", { id: made.id });
-  expect(await until(made, settled)).toMatchObject({
+  expect(await reaches(made, settled)).toMatchObject({
     failureCount: 0,
     status: "ENABLED",
     deliveries: [{ status: "FAILED", attempt: 1, responseStatus: 500 }],
@@ -376,7 +370,7 @@ test("a range is sent again under the same ids", async () => {
   });
   const again = await receiver.next();
   expect([again.id, again.text]).toEqual([second.id, second.text]);
-  const webhook = await until(made, (w) => w.deliveries.length === 4 && settled(w));
+  const webhook = await reaches(made, (w) => w.deliveries.length === 4 && settled(w));
   expect(webhook.deliveries.filter((d: any) => d.event.id === second.id)).toHaveLength(2);
 });
 
@@ -427,7 +421,7 @@ test("what a dispatcher held when it died is sent by another", async () => {
   expect(rowCount).toBe(1);
   dispatchers.push(await dispatch(), await dispatch());
   expect((await receiver.next()).event.data.name).toBe("Orphan");
-  await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+  await reaches(made, (w) => w.deliveries[0].status === "SUCCEEDED");
   expect(receiver.messages).toHaveLength(1);
 });
 
@@ -437,7 +431,7 @@ test("an address that no longer leads where it may is refused at the attempt", a
     made.id,
   ]);
   await lead("Metadata");
-  expect((await until(made, settled)).deliveries).toMatchObject([
+  expect((await reaches(made, settled)).deliveries).toMatchObject([
     {
       status: "RETRYING",
       responseStatus: null,
@@ -458,7 +452,7 @@ test("a secret whose key is missing is a failure that is tried again", async () 
   );
   const made = await create();
   await lead("Sealed");
-  expect((await until(made, settled)).deliveries).toMatchObject([
+  expect((await reaches(made, settled)).deliveries).toMatchObject([
     { status: "RETRYING", responseStatus: null, responseBody: "The service cannot open the secret." },
   ]);
   expect(receiver.messages).toEqual([]);
@@ -481,7 +475,7 @@ test("deliveries that are over are kept for 30 days", async () => {
   const made = await create();
   await lead("Old");
   await lead("Young");
-  await until(made, (w) => w.deliveries.length === 2 && settled(w));
+  await reaches(made, (w) => w.deliveries.length === 2 && settled(w));
   await world.owner.query(
     `update app_public.webhook_deliveries d set inserted_at = now() - interval '31 days' from app_public.events e
      where e.id = d.event_id and e.data ->> 'name' = 'Old' and d.webhook_id = $1`,
@@ -497,7 +491,7 @@ test("deliveries that are over are kept for 30 days", async () => {
 test("another address gets at once what the former one did not take", async () => {
   const made = await create("https://localhost:1/");
   await lead("Moved");
-  expect(await until(made, settled)).toMatchObject({ failureCount: 1 });
+  expect(await reaches(made, settled)).toMatchObject({ failureCount: 1 });
   await world.owen.get(
     "mutation ($id: ID!, $url: URL!) { updateWebhook(input: { id: $id, url: $url }) { id } }",
     {
@@ -506,7 +500,7 @@ test("another address gets at once what the former one did not take", async () =
     },
   );
   expect((await receiver.next()).event.data.name).toBe("Moved");
-  await until(made, (w) => w.deliveries[0].status === "SUCCEEDED");
+  await reaches(made, (w) => w.deliveries[0].status === "SUCCEEDED");
 });
 
 test("a receiver that does everything wrong and comes back after a day has each event once, and nobody else has any", async () => {
@@ -560,7 +554,7 @@ test("a receiver that does everything wrong and comes back after a day has each 
     );
   };
   const attempts = (webhook: any) => webhook.deliveries.map((d: any) => d.attempt);
-  let now = await until(
+  let now = await reaches(
     made,
     (webhook) =>
       tried(webhook) &&
@@ -570,7 +564,7 @@ test("a receiver that does everything wrong and comes back after a day has each 
   expect(waiting(now)).toBeGreaterThan(ids.length / 2);
   const before = now;
   await aDayLater();
-  now = await until(made, (webhook) =>
+  now = await reaches(made, (webhook) =>
     webhook.deliveries.every((d: any) => d.status === "SUCCEEDED" || d.attempt >= 2),
   );
   expect(receiver.messages.length).toBeGreaterThan(attempts(before).length);
@@ -582,11 +576,12 @@ test("a receiver that does everything wrong and comes back after a day has each 
         [made.id],
       )
     ).rows[0].is;
-  for (;;) {
-    while (await isUnderWay());
-    if (!(await read(made)).deliveries.some((d: any) => d.status !== "SUCCEEDED")) break;
+  await until(async () => {
+    await until(isUnderWay, (is) => !is);
+    if (!(await read(made)).deliveries.some((d: any) => d.status !== "SUCCEEDED")) return true;
     await aDayLater();
-  }
+    return false;
+  });
   const { rows } = await world.owner.query(
     "select id from app_public.events where name = 'lead.created' and subject_id = any ($1)",
     [ids],

@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { generate } from "selfsigned";
+import { until } from "../harness/until.ts";
 
 export interface Message {
   path: string;
@@ -38,7 +39,6 @@ export async function startReceiver(): Promise<Receiver> {
   const messages: Message[] = [];
   let answer: Answer = status(204);
   let given = 0;
-  let waiting: (() => void)[] = [];
   const server: Server = createServer({ cert, key }, (request, response) => {
     let text = "";
     request.setEncoding("utf8").on("data", (part: string) => (text += part));
@@ -52,7 +52,6 @@ export async function startReceiver(): Promise<Receiver> {
         at: Date.now(),
       };
       messages.push(message);
-      for (const wake of waiting.splice(0)) wake();
       answer(message, response, request);
     });
   });
@@ -62,7 +61,7 @@ export async function startReceiver(): Promise<Receiver> {
     messages,
     answers: (next) => (answer = next),
     async next() {
-      while (messages.length <= given) await new Promise<void>((done) => waiting.push(done));
+      await until(() => messages.length > given);
       return messages[given++]!;
     },
     close: () =>

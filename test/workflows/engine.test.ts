@@ -9,7 +9,8 @@ import { visit } from "../harness/visit.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
-import { createWorkflow, reaches, read, runWorkflows, start, until } from "./world.ts";
+import { until } from "../harness/until.ts";
+import { createWorkflow, reaches, read, runWorkflows, start } from "./world.ts";
 
 // What steps do, and what becomes of executions: the real worker, a real HTTPS receiver, the API.
 

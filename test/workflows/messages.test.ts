@@ -9,7 +9,8 @@ import { handOver, type Message } from "../../src/workflows/message.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { notice, sidOf, startTwilioServer, type TwilioServer } from "../providers/twilioServer.ts";
-import { createWorkflow, reaches, read, runWorkflows, start, until, type StepInput } from "./world.ts";
+import { until } from "../harness/until.ts";
+import { createWorkflow, reaches, read, runWorkflows, start, type StepInput } from "./world.ts";
 
 // Text messages of workflows: the real worker with the outbox, then with the real provider against a server that speaks its
 // protocol, and what that tells by itself.

@@ -1,11 +1,11 @@
 /** What starts workflows by itself: events and the clock, exactly once, within bounds. The steps are left alone here. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { setImmediate } from "node:timers/promises";
 import pino from "pino";
 import { nextRun } from "../../src/workflows/schedule.ts";
 import { startTriggers, type Triggers } from "../../src/workflows/triggers.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { startWorld, type World } from "../harness/world.ts";
+import { until } from "../harness/until.ts";
 
 let world: World;
 let triggers: Triggers[];
@@ -80,20 +80,13 @@ async function executions(workflow: string): Promise<Execution[]> {
 
 /** Waits until everything that happened was read. */
 async function caughtUp(): Promise<void> {
-  for (const end = Date.now() + 20_000; ; await setImmediate()) {
-    const { rows } = await world.owner.query(
-      `select from app_private.workflow_streams s join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence`,
-    );
-    if (rows.length === 0) return;
-    if (Date.now() > end) throw new Error("The streams were not read.");
-  }
-}
-async function until<T>(look: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
-  for (const end = Date.now() + 20_000; ; await setImmediate()) {
-    const value = await look();
-    if (isSo(value)) return value;
-    if (Date.now() > end) throw new Error(JSON.stringify(value, null, 2));
-  }
+  await until(
+    () =>
+      world.owner.query(
+        `select s.organization_id from app_private.workflow_streams s join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence`,
+      ),
+    ({ rows }) => rows.length === 0,
+  );
 }
 
 describe("events", () => {

@@ -1,10 +1,10 @@
-import { setImmediate } from "node:timers/promises";
 import pino from "pino";
 import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import type { World } from "../harness/world.ts";
+import { until } from "../harness/until.ts";
 
 /** The real worker of workflows on the world's database. */
 export const runWorkflows = (
@@ -75,15 +75,6 @@ export async function read(person: Person, id: string): Promise<any> {
     id,
   });
   return data.workflowExecution;
-}
-
-/** Asks until it is so. */
-export async function until<T>(ask: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  for (const end = Date.now() + 20_000; ; await setImmediate()) {
-    const found = await ask();
-    if (isSo(found)) return found;
-    if (Date.now() > end) throw new Error(JSON.stringify(found, null, 2));
-  }
 }
 
 /** Waits until an execution is that far. */

@@ -6,7 +6,6 @@
 comment on table app_hidden.deadlines is
   'What ends by itself and has not ended yet: one row per record and kind. Kept by the triggers that make_deadline '
   'makes.';
-
 comment on table app_private.deadline_kinds is
   'The function that settles what is due, of each kind; it takes the id of the record.';
 

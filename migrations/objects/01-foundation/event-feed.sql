@@ -66,6 +66,7 @@ begin
       else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
       else 'What happened to it, latest first.' end);
 end $$;
+
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;
 
 comment on function app_hidden.sees_subject(text, uuid) is

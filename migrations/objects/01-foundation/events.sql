@@ -19,6 +19,7 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or project_id = any (array(select app_hidden.viewer_projects('project.read'))))
       -- Which mails a colleague gets is not for colleagues to read.
       and subject_type <> 'member' and app_hidden.sees_subject(subject_type, subject_id)));
+
 grant select on app_public.events to plat_user, plat_anonymous, plat_worker;
 
 comment on column app_public.events.stream_id is
@@ -55,14 +56,13 @@ comment on table app_public.events is $$
 @foreignKey (caused_by_id) references events (id)|@fieldName causedBy|@backwardBehavior -*
 
 Something that happened to a record; never changed, never deleted.$$;
+
 comment on policy auditors_and_seers_of_subject on app_public.events is
   '@perRow Events are found by their index first; what of them is seen depends on the record that each is about.';
 
 comment on table app_private.event_counters is 'The last sequence number of each stream.';
-
 comment on table app_private.event_batches is
   'The streams that the running transactions wrote to; empty when nothing runs.';
-
 comment on table app_private.event_names is
   'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value) and what '
   'that is called.';
@@ -106,10 +106,11 @@ $$;
 create function app_private.column_json(relation oid, alias text, columns name[]) returns text
 language sql stable as $$
   select '(select to_jsonb(d) from (select '
-    || string_agg(format('%s as %I', app_private.json_value(relation, alias, k.name), k.key), ', '
+    || string_agg(format('%s as %I', app_private.json_value(relation, alias, k.name), k.key), E',\n    '
       order by length(k.key), k.key) || ') d)'
   from (select u.name, app_hidden.camel(u.name) as key from unnest(columns) u (name)) k
 $$;
+comment on function app_private.column_json(oid, text, name[]) is 'A row as JSON with the names of the API.';
 
 create function app_private.event_statement(relation regclass, subject text, operation text) returns text
 language plpgsql stable as $$
@@ -138,7 +139,7 @@ begin
     select string_agg(format('case when o.%1$I is distinct from n.%1$I then jsonb_build_object(%2$L, '
       'jsonb_build_array(%3$s, %4$s)) else ''{}'' end',
         a.name, app_hidden.camel(a.name), app_private.json_value(relation, 'o', a.name),
-          app_private.json_value(relation, 'n', a.name)), ' || ')
+          app_private.json_value(relation, 'n', a.name)), E'\n    || ')
       into columns_changed from unnest(column_names) a (name);
     select 'case when false then null '
       || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
@@ -193,8 +194,8 @@ begin
       from row(%s) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
     plain, told,
-      (select string_agg(format('o.%I', c), ', ') from unnest(column_names) c),
-      (select string_agg(format('n.%I', c), ', ') from unnest(column_names) c))
+      (select string_agg(format('o.%I', c), E',\n    ') from unnest(column_names) c),
+      (select string_agg(format('n.%I', c), E',\n    ') from unnest(column_names) c))
     end;
 end $$;
 comment on function app_private.event_statement(regclass, text, text) is
@@ -306,54 +307,6 @@ create trigger _100_immutable before update of id, stream_id, organization_id, p
 create trigger _110_numbered_once before update of sequence on app_public.events
   for each row when (old.sequence is not null and new.sequence is distinct from old.sequence)
     execute function app_private.tg_events__immutable();
-
--- States. PERF: a trigger whose condition knows the states to begin in and what each state requires is called only
--- where something is to be decided. The conditions follow the rows of app_hidden.transitions and
--- transition_requirements.
-create function app_private.state_triggers(table_name text, subject text) returns void
-language plpgsql volatile as $$
-declare
-  relation regclass := format('app_public.%I', table_name)::regclass;
-  has_time boolean := exists (select from pg_attribute a where a.attrelid = relation and a.attname = 'status_changed_at'
-    and not a.attisdropped);
-  lacking text := coalesce((select string_agg(format('(new.status::text = %L and new.%I is null)', r.to_state,
-    r.column_name), ' or ')
-    from app_hidden.transition_requirements r where r.subject = state_triggers.subject), 'false');
-  initial text[] := array(select t.to_state from app_hidden.transitions t
-    where t.subject = state_triggers.subject and t.from_state is null and not t.by_service and t.permission is null);
-begin
-  execute format('create or replace trigger _300_state_first before insert on %s for each row
-      when (new.status is null or new.status::text <> all (%L::text[])
-        or %s) execute function app_private.tg__state(%L, %L)',
-    relation, initial, lacking, subject, has_time);
-  execute format('create or replace trigger _300_state before update on %s for each row
-      when (old.status is distinct from new.status or %s) execute function app_private.tg__state(%L, %L)', relation,
-        lacking, subject, has_time);
-end $$;
-comment on function app_private.state_triggers(text, text) is
-  'Makes the triggers of a state machine, or brings them up to its present rows.';
-
-create function app_private.refresh_states() returns void
-language plpgsql volatile as $$
-begin
-  perform app_private.state_triggers(c.relname, r.subject)
-    from app_hidden.record_types r
-    join pg_class c on c.relname = r.table_name and c.relnamespace = 'app_public'::regnamespace
-    join pg_trigger t on t.tgrelid = c.oid and t.tgname = '_300_state' and t.tgfoid = 'app_private.tg__state'::regproc;
-end $$;
-comment on function app_private.refresh_states() is 'Brings the triggers of all state machines up to date.';
-
-create function app_private.tg__refresh_states() returns trigger
-language plpgsql volatile as $$
-begin
-  perform app_private.refresh_states();
-  return null;
-end $$;
-
-create constraint trigger _600_announce after insert on app_private.event_batches
-  deferrable initially deferred for each row execute function app_private.tg_event_batches__announce();
-
-comment on function app_private.column_json(oid, text, name[]) is 'A row as JSON with the names of the API.';
 
 create function app_private.tg_events__wake() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -18,7 +18,6 @@ comment on column app_private.stored_files.is_stored is
   'Whether the content has arrived in the store; set by the API when it has.';
 comment on column app_private.stored_files.check_at is
   'When the sweep looks whether a row still has it; an upload has a day to become a row.';
-
 comment on table app_private.file_tables is 'The tables whose rows keep contents from being swept.';
 
 create function app_private.register_file(checksum text, filemime text, filesize int, width int default null,
@@ -62,7 +61,6 @@ comment on table app_private.image_record is
   'Holds no rows: the columns of a picture, for `create table ... (like app_private.image_record including all, ...)`.';
 comment on column app_private.image_record.file is
   E'@masked\n@secret\n\nThe picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.';
-comment on constraint image_sequence_range on app_private.image_record is 'Give a sequence from 0 to 1,000,000.';
 comment on column app_private.image_record.title is 'What stands below it.';
 comment on column app_private.image_record.alt is 'What it shows, for those who do not see it.';
 comment on column app_private.image_record.sequence is
@@ -74,6 +72,7 @@ comment on column app_private.image_record.width is 'Width in pixels, as it is s
 comment on column app_private.image_record.height is 'Height in pixels, as it is shown.';
 comment on column app_private.image_record.checksum is 'SHA-256 of the content, in hexadecimal digits.';
 comment on column app_private.image_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
+comment on constraint image_sequence_range on app_private.image_record is 'Give a sequence from 0 to 1,000,000.';
 
 -- Plain SQL on purpose: signing is the API's (src/files/addresses.ts), whose key never reaches the database.
 create function app_hidden.file_address(table_name text, id uuid, key text, filename text, may_be_public boolean,
@@ -191,7 +190,7 @@ comment on function app_private.tg__only_file() is
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text,
   settable text[] default '{}', only_one boolean default false,
-  readers text default null, write_permission text default 'inventory.manage')
+  readers text default null, write_permission text default 'inventory.manage', event_permission text default null)
 returns void
 language plpgsql volatile as $$
 declare
@@ -274,7 +273,7 @@ begin
   if parent = 'organizations' then
     perform app_private.make_record(table_name, subject, write_permission);
   else
-    perform app_private.make_project_record(table_name, subject, write_permission);
+    perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
   end if;
 
   execute format('create function app_public.%1$I(f app_public.%2$I) returns app_public.file_address language sql stable
@@ -297,12 +296,10 @@ begin
   end if;
 end $$;
 comment on function app_private.make_file_table is
-  E'Makes a table like app_private.image_record or document_record all it takes to be served: the column of the '
-  'record that it belongs to, keys, indexes,\n'
-  'row security, grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field '
-  'there, `settable` further columns that\n'
-  'callers give; `only_one` lets a new file replace the former; `readers` is a condition that replaces who '
-  'sees it.';
+  'Gives a table like app_private.image_record or document_record what it takes to be served: comments, row '
+  'security, grants, triggers, addresses, events. `parent` is the table it belongs to, `list` the field there, '
+  '`settable` further columns that callers give; `only_one` lets a new file replace the former; `readers` is a '
+  'condition that replaces who sees it.';
 
 comment on type app_public.delete_organization_avatar_payload is
   E'@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\nWhat '

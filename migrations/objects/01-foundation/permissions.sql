@@ -209,6 +209,8 @@ comment on function app_hidden.require_organization(uuid, text) is
 
 create policy everybody on app_hidden.column_permissions for select to plat_user, plat_anonymous, plat_worker
   using (true);
+
 grant select on app_hidden.column_permissions to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.column_permissions is
   'Columns that a permission narrower than the one of the table lets somebody change.';

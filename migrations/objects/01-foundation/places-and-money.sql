@@ -1,7 +1,9 @@
 -- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
 
 create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous, plat_worker using (true);
+
 grant select on app_hidden.countries to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.countries is
   'Countries with their calling code and the prefix that is dialled before national numbers.';
 
@@ -26,7 +28,9 @@ comment on function app_hidden.complete_address(app_public.address, text) is
   'refused.';
 
 create policy everybody on app_hidden.currencies for select to plat_user, plat_anonymous, plat_worker using (true);
+
 grant select on app_hidden.currencies to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.currencies is 'Currencies with the number of digits after the point.';
 
 create function app_hidden.to_e164(phone text, country text, field text default 'phone') returns text

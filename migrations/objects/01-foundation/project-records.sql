@@ -25,16 +25,17 @@ end $$;
 comment on function app_private.tg__project_organization() is
   'The organization of a new row is that of its project, which must not be archived: both in one look-up.';
 
-create function app_private.make_project_record(table_name text, subject text, write_permission text) returns void
+create function app_private.make_project_record(table_name text, subject text, write_permission text,
+  event_permission text default null) returns void
 language plpgsql volatile as $$
 begin
   execute format('create trigger _050_organization before insert on app_public.%I for each row execute function '
     'app_private.tg__project_organization()', table_name);
   execute format('create trigger _060_refuse_archived before update or delete on app_public.%I for each row execute '
     'function app_private.tg__refuse_archived()', table_name);
-  perform app_private.make_record(table_name, subject, write_permission);
+  perform app_private.make_record(table_name, subject, write_permission, event_permission => event_permission);
 end $$;
-comment on function app_private.make_project_record(text, text, text) is
+comment on function app_private.make_project_record is
   'make_record for a table with project_id and organization_id: the organization follows the project, archived '
   'projects are read-only.';
 
@@ -63,9 +64,9 @@ begin
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
   perform app_private.make_project_record(table_name, subject, write_permission);
 end $$;
-comment on function app_private.make_project_table(text, text, text, text) is
-  'Makes a table like app_private.project_record all it takes to be served: foreign key, indexes, row security by two '
-  'permissions, and make_project_record.';
+comment on function app_private.make_project_table is
+  'Gives a table like app_private.project_record what it takes to be served: row security by two permissions, and '
+  'make_project_record.';
 
 comment on function app_private.tg__refuse_archived() is
   'Refuses writes of rows of an archived project, but for what ends there by the clock (plat.clock).';

@@ -3,7 +3,7 @@
 
 create function app_private.make_public_table(table_name text, subject text, write_permission text, list_name text,
   list_description text,
-  shown text default 'true', made_by_hand boolean default true) returns void
+  shown text default 'true', made_by_hand boolean default true, event_permission text default null) returns void
 language plpgsql volatile as $$
 declare
   is_soft boolean := exists (select from pg_attribute a
@@ -34,9 +34,9 @@ begin
   execute format('create policy writers_update on app_public.%I for update to plat_user using (%s)', table_name,
     writers);
   execute format('grant select on app_public.%I to plat_user, plat_anonymous, plat_worker', table_name);
-  perform app_private.make_project_record(table_name, subject, write_permission);
+  perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
 end $$;
-comment on function app_private.make_public_table(text, text, text, text, text, text, boolean) is
+comment on function app_private.make_public_table is
   'Like make_project_table, for a public part of a project: outsiders see the rows that the condition `shown` is true '
   'for, wherever they see the project. Without list_name the project has no list of them; made_by_hand: whether '
   'callers create and delete rows.';

@@ -2,7 +2,9 @@
 -- behind the generated operations create, update and delete. One line joins a table: app_private.make_record.
 
 create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous, plat_worker using (true);
+
 grant select on app_hidden.record_types to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';
 comment on column app_hidden.record_types.event_permission is
@@ -396,14 +398,14 @@ comment on function app_hidden.delete_record(anyelement, text) is
   'Deletes the row as the viewer and returns it as it was.';
 
 create function app_private.make_record(table_name text, subject text, write_permission text default null,
-  slug_from text default null)
+  slug_from text default null, event_permission text default null, event_condition text default null)
 returns void
 language plpgsql volatile as $$
 declare
   relation regclass := format('app_public.%I', table_name)::regclass;
 begin
-  insert into app_hidden.record_types (table_name, subject, write_permission)
-    values (table_name, subject, write_permission);
+  insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition)
+    values (table_name, subject, write_permission, event_permission, event_condition);
   if slug_from is not null then
     execute format('create trigger _100_slug before insert or update on %s for each row execute function '
       'app_private.tg__slug(%L)', relation, slug_from);
@@ -418,8 +420,9 @@ begin
   end if;
   perform app_private.make_event_history(table_name);
 end $$;
-comment on function app_private.make_record(text, text, text, text) is
-  'Makes a table of app_public a record: version, time stamps, soft deletion, slug and events.';
+comment on function app_private.make_record is
+  'Makes a table of app_public a record: version, time stamps, soft deletion, slug and events. event_permission: what '
+  'reading its events takes, where that is more than seeing the record; event_condition: which rows webhooks learn of.';
 
 comment on function app_private.slug_owner(text,text) is
   E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '

@@ -6,6 +6,9 @@
 comment on table app_private.clock_steps is
   'The events that the clock makes, and how far each was told: `at` is the moment, of the record n and its project p; '
   '`near` is true between $1 and $2 at least, along an index; `pending` for which records.';
+comment on column app_private.clock_steps.told_at is E'@runtime\n\nUp to which time events were written.';
+comment on column app_private.clock_steps.told_id is
+  E'@runtime\n\nThe last record of that time whose event was written.';
 
 create function app_private.make_clock_step(subject text, name text, at text, near text, pending text,
   changes jsonb default null) returns void

@@ -2,14 +2,18 @@
 -- and the documentation read it.
 
 create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous, plat_worker using (true);
+
 grant select on app_hidden.transitions to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.transitions is
   'The steps of each state machine; from_state null is a state to begin in; by_service steps are taken by the service '
   'only.';
 
 create policy everybody on app_hidden.transition_requirements for select to plat_user, plat_anonymous, plat_worker
   using (true);
+
 grant select on app_hidden.transition_requirements to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.transition_requirements is 'What must be filled in before a record may enter a state.';
 
 comment on type app_public.transition is 'A step that the record can take by hand from where it is.';
@@ -129,7 +133,39 @@ comment on function app_private.make_state_machine(text, text, text[], text[], t
   'Gives a table with a status its machine: steps are {from, to, hand|service, permission}, requirements are {to, '
   'column, message}.';
 
-create trigger _500_refresh after insert or update or delete on app_hidden.transitions
-  for each statement execute function app_private.tg__refresh_states();
-create trigger _500_refresh after insert or update or delete on app_hidden.transition_requirements
-  for each statement execute function app_private.tg__refresh_states();
+-- PERF: a trigger whose condition knows the states to begin in and what each state requires is called only
+-- where something is to be decided. The conditions follow the rows of app_hidden.transitions and
+-- transition_requirements.
+create function app_private.state_triggers(table_name text, subject text) returns void
+language plpgsql volatile as $$
+declare
+  relation regclass := format('app_public.%I', table_name)::regclass;
+  has_time boolean := exists (select from pg_attribute a where a.attrelid = relation and a.attname = 'status_changed_at'
+    and not a.attisdropped);
+  lacking text := coalesce((select string_agg(format('(new.status::text = %L and new.%I is null)', r.to_state,
+    r.column_name), ' or ')
+    from app_hidden.transition_requirements r where r.subject = state_triggers.subject), 'false');
+  initial text[] := array(select t.to_state from app_hidden.transitions t
+    where t.subject = state_triggers.subject and t.from_state is null and not t.by_service and t.permission is null);
+begin
+  execute format('create or replace trigger _300_state_first before insert on %s for each row
+      when (new.status is null or new.status::text <> all (%L::text[])
+        or %s) execute function app_private.tg__state(%L, %L)',
+    relation, initial, lacking, subject, has_time);
+  execute format('create or replace trigger _300_state before update on %s for each row
+      when (old.status is distinct from new.status or %s) execute function app_private.tg__state(%L, %L)', relation,
+        lacking, subject, has_time);
+end $$;
+comment on function app_private.state_triggers(text, text) is
+  'Makes the triggers of a state machine, or brings them up to its present rows.';
+
+create function app_private.make_state_triggers() returns void
+language plpgsql volatile as $$
+begin
+  perform app_private.state_triggers(c.relname, r.subject)
+    from app_hidden.record_types r
+    join pg_class c on c.relname = r.table_name and c.relnamespace = 'app_public'::regnamespace
+    join pg_trigger t on t.tgrelid = c.oid and t.tgname = '_300_state' and t.tgfoid = 'app_private.tg__state'::regproc;
+end $$;
+comment on function app_private.make_state_triggers() is
+  'Brings the triggers of all state machines up to the rows of app_hidden.transitions and transition_requirements.';

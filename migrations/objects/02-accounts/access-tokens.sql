@@ -26,6 +26,7 @@ create policy own on app_public.access_tokens for select to plat_user
   using (user_id = (select app_public.current_user_id()) and ((select app_hidden.has_whole_account())
     or id = (select app_hidden.setting('token_id')::uuid)
       or parent_id = (select app_hidden.setting('token_id')::uuid)));
+
 select app_private.make_record('access_tokens', 'access_token');
 
 grant select on app_public.access_tokens to plat_user, plat_anonymous;

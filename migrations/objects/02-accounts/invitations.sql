@@ -7,11 +7,13 @@
 
 create policy admins on app_public.organization_invites for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+
 select app_private.make_record('organization_invites', 'organization_invite', 'org.admin');
 
 grant select on app_public.organization_invites to plat_user, plat_anonymous, plat_worker;
 
 comment on index app_public.organization_invites_one_pending is 'This address has a pending invitation already.';
+
 comment on table app_public.organization_invites is 'An invitation to join an organization.';
 comment on column app_public.organization_invites.email is 'The invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
@@ -33,7 +35,6 @@ comment on constraint organization_invites_invited_by_id_fkey on app_public.orga
   E'@backwardBehavior -*\n\nWho invited.';
 comment on constraint organization_invites_accepted_by_id_fkey on app_public.organization_invites is
   E'@backwardBehavior -*\n\nWho joined.';
-
 comment on table app_private.organization_invite_tokens is
   'SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.';
 

@@ -21,14 +21,13 @@ create policy everybody on app_public.organizations for select to plat_anonymous
 create policy admins on app_public.organizations for update to plat_user
   using (id = any (array(select app_hidden.viewer_organizations('org.admin'))))
   with check (id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+
 select app_private.make_record('organizations', 'organization', 'org.admin', slug_from => 'name');
 
 grant select on app_public.organizations to plat_user, plat_anonymous, plat_worker;
 grant update (name, slug, kind, description, email, phone, website_url, address, time_zone) on app_public.organizations
   to plat_user;
 
-comment on constraint organizations_phone_e164 on app_public.organizations is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
 comment on table app_public.organizations is 'A company: a developer, builder, brokerage or other party.';
 comment on column app_public.organizations.name is 'Name of the company.';
 comment on column app_public.organizations.slug is 'Readable name in addresses; accepted as id.';
@@ -40,10 +39,13 @@ comment on column app_public.organizations.address is E'@masked\n\nPostal addres
 comment on column app_public.organizations.website_url is 'Address of its website.';
 comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
+comment on constraint organizations_phone_e164 on app_public.organizations is
+  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
 comment on index app_public.organizations_slug is 'This slug is taken; choose another.';
 
 create policy members on app_public.organization_user_connections for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+
 select app_private.make_record('organization_user_connections', 'member', 'org.owner');
 
 grant select on app_public.organization_user_connections to plat_user, plat_anonymous, plat_worker;
@@ -120,12 +122,14 @@ create view app_public.user_organization_connections with (security_invoker = tr
   where m.user_id = (select app_public.current_user_id());
 
 grant select on app_public.user_organization_connections to plat_user, plat_anonymous;
+
 comment on view app_public.user_organization_connections is $$
 @primaryKey id
 @foreignKey (user_id) references users (id)|@foreignFieldName organizations|@fieldName user
 @foreignKey (organization_id) references organizations (id)|@fieldName organization|@backwardBehavior -*
 
 The viewer's own membership in an organization.$$;
+
 comment on column app_public.user_organization_connections.id is E'@notNull\n\nThe id of the membership.';
 comment on column app_public.user_organization_connections.role is E'@notNull\n\nWhat the viewer may do.';
 comment on column app_public.user_organization_connections.title is 'Position in this organization.';

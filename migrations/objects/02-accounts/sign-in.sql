@@ -22,7 +22,6 @@ comment on column app_public.authentication.token_type is E'@notNull\n\nAlways B
 comment on column app_public.authentication.expires_at is
   E'@notNull\n\nWhen the token ends by itself; it ends sooner when the password changes or the user is suspended.';
 comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
-
 comment on table app_private.tries is
   'When something was tried lately, by what is limited: an account, an address, a mail.';
 

@@ -12,14 +12,13 @@ create policy self_and_colleagues on app_public.users for select to plat_user, p
     or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)));
 create policy self on app_public.users for update to plat_user
   using (id = (select app_public.current_user_id())) with check (id = (select app_public.current_user_id()));
+
 select app_private.make_record('users', 'user', slug_from => 'last_name');
 
 grant select on app_public.users to plat_user, plat_anonymous, plat_worker;
 grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
 grant update (avatar_url) on app_public.users to plat_user;
 
-comment on constraint users_phone_e164 on app_public.users is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
 comment on table app_public.users is 'A person who signs in.';
 comment on column app_public.users.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.users.first_name is 'Given name.';
@@ -33,22 +32,24 @@ comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen
 comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the e-mail address.';
 comment on column app_public.users.last_login_at is E'@masked\n\nThe last sign-in.';
 comment on column app_public.users.avatar_url is 'Address of a picture of the user, wherever they keep it.';
+comment on constraint users_phone_e164 on app_public.users is
+  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
 comment on index app_public.users_slug is 'This slug is taken; choose another.';
 
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_user, plat_anonymous
   using (user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids())));
 create policy self on app_hidden.user_identities for update to plat_user
   using (user_id = (select app_public.current_user_id()));
+
 grant select on app_hidden.user_identities to plat_user, plat_anonymous;
 grant update (username) on app_hidden.user_identities to plat_user;
 
+comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
 comment on constraint user_identities_username_format on app_hidden.user_identities is
   'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
 comment on constraint user_identities_email on app_hidden.user_identities is
   'There is an account with this e-mail address already; sign in or reset its password.';
 comment on index app_hidden.user_identities_username is 'This user name is taken; choose another.';
-comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
-
 comment on table app_private.user_passwords is
   'argon2id hashes; a higher session_epoch ends every login token issued before.';
 

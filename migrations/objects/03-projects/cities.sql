@@ -3,7 +3,6 @@
 -- request.
 
 comment on table app_private.cities is 'Cities of projects; without coordinates where nobody knows them.';
-
 comment on table app_private.project_cities is 'The city of each project whose address names one.';
 
 create function app_private.cities_to_look_up() returns table (id uuid, name text, administrative_area text,

@@ -10,6 +10,7 @@ create policy marketers_update on app_public.project_collections for update to p
   using (organization_id = any (array(select app_hidden.viewer_organizations('marketing.manage'))));
 create policy marketers_delete on app_public.project_collections for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('marketing.manage'))));
+
 select app_private.make_record('project_collections', 'project_collection', 'marketing.manage');
 
 grant select on app_public.project_collections to plat_user, plat_anonymous, plat_worker;
@@ -17,6 +18,7 @@ grant insert (organization_id, title, slug, description, public, sequence, proje
   description, public, sequence, project_ids), delete on app_public.project_collections to plat_user;
 
 comment on index app_public.project_collections_slug is 'Another collection of the organization has this slug.';
+
 comment on table app_public.project_collections is
   E'@defaultOrder sequence asc, id asc\n\nProjects that an organization shows together.';
 comment on column app_public.project_collections.organization_id is 'The organization.';

@@ -3,21 +3,11 @@
 select app_private.make_public_table('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage',
   'depositSchedule',
   'What buyers pay before they close, in order.');
+
 grant insert (project_id, title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date),
   update (title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date), delete
   on app_public.deposit_schedule_milestones to plat_user;
 
-comment on constraint deposit_schedule_milestones_amount_some on app_public.deposit_schedule_milestones is
-  'Give an amount above zero.';
-comment on constraint deposit_schedule_milestones_percent_range on app_public.deposit_schedule_milestones is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
-comment on constraint deposit_schedule_milestones_offset_range on app_public.deposit_schedule_milestones is
-  'Give 0 to 3,650 days.';
-comment on constraint deposit_schedule_milestones_one_value on app_public.deposit_schedule_milestones is
-  'Give either an amount or a percentage.';
-comment on constraint deposit_schedule_milestones_offset on app_public.deposit_schedule_milestones is
-  'Say how many days after signing.';
-comment on constraint deposit_schedule_milestones_date on app_public.deposit_schedule_milestones is 'Say on which day.';
 comment on table app_public.deposit_schedule_milestones is
   E'@defaultOrder sequence asc, id asc\n\nA payment that buyers make before they close.';
 comment on column app_public.deposit_schedule_milestones.title is 'What it is called.';
@@ -29,6 +19,17 @@ comment on column app_public.deposit_schedule_milestones.percent_base is 'What t
 comment on column app_public.deposit_schedule_milestones.due_rule is 'When it is due.';
 comment on column app_public.deposit_schedule_milestones.due_offset_days is 'How many days after what the rule names.';
 comment on column app_public.deposit_schedule_milestones.due_date is 'The day, for the rule FIXED_DATE.';
+comment on constraint deposit_schedule_milestones_amount_some on app_public.deposit_schedule_milestones is
+  'Give an amount above zero.';
+comment on constraint deposit_schedule_milestones_percent_range on app_public.deposit_schedule_milestones is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint deposit_schedule_milestones_offset_range on app_public.deposit_schedule_milestones is
+  'Give 0 to 3,650 days.';
+comment on constraint deposit_schedule_milestones_one_value on app_public.deposit_schedule_milestones is
+  'Give either an amount or a percentage.';
+comment on constraint deposit_schedule_milestones_offset on app_public.deposit_schedule_milestones is
+  'Say how many days after signing.';
+comment on constraint deposit_schedule_milestones_date on app_public.deposit_schedule_milestones is 'Say on which day.';
 
 create function app_private.tg_deposit_schedule_milestones__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -13,8 +13,6 @@ grant insert (project_id, title, number, price, issued_on, expires_on, notes, st
 grant insert (unit_id), update (unit_id) on app_public.lease_permits to plat_user;
 grant update (buyer_id) on app_public.lease_permits to plat_user;
 
-comment on constraint lease_permits_order on app_public.lease_permits is 'A permit expires after it is issued.';
-comment on index app_public.lease_permits_number is 'There is a lease permit with this number in the project already.';
 comment on table app_public.lease_permits is 'A right to let a home of the project.';
 comment on column app_public.lease_permits.title is 'What it is called.';
 comment on column app_public.lease_permits.number is 'Its number, unique in the project.';
@@ -23,13 +21,15 @@ comment on column app_public.lease_permits.price is 'What it costs, in the curre
 comment on column app_public.lease_permits.issued_on is 'When it was issued.';
 comment on column app_public.lease_permits.expires_on is 'Until when it holds.';
 comment on column app_public.lease_permits.notes is 'Notes of the team.';
-comment on index app_public.lease_permits_unit is 'The unit has a lease permit already.';
 comment on column app_public.lease_permits.unit_id is 'The unit that may be let.';
+comment on column app_public.lease_permits.buyer_id is 'The purchase that it belongs to.';
+comment on constraint lease_permits_order on app_public.lease_permits is 'A permit expires after it is issued.';
 comment on constraint lease_permits_unit_id_fkey on app_public.lease_permits is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that may be let.';
-comment on column app_public.lease_permits.buyer_id is 'The purchase that it belongs to.';
 comment on constraint lease_permits_buyer_id_fkey on app_public.lease_permits is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase that it belongs to.';
+comment on index app_public.lease_permits_number is 'There is a lease permit with this number in the project already.';
+comment on index app_public.lease_permits_unit is 'The unit has a lease permit already.';
 
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

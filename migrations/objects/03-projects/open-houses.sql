@@ -3,12 +3,11 @@
 
 select app_private.make_public_table('open_houses', 'open_house', 'marketing.manage', 'openHouses',
   'When it can be seen, latest first; outsiders see the public ones.', shown => 'public');
+
 grant insert (project_id, title, description, format, starts_at, ends_at, time_zone, address, video_url, host_id,
   capacity, rsvp_required, public), update (title, description, format, status, starts_at, ends_at, time_zone, address,
   video_url, host_id, capacity, rsvp_required, public), delete on app_public.open_houses to plat_user;
 
-comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
-comment on constraint open_houses_order on app_public.open_houses is 'An open house ends after it starts.';
 comment on table app_public.open_houses is
   E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
 comment on column app_public.open_houses.title is 'What it is called.';
@@ -25,6 +24,8 @@ comment on column app_public.open_houses.host_id is 'The member who receives vis
 comment on column app_public.open_houses.capacity is 'How many people fit.';
 comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
 comment on column app_public.open_houses.public is 'Whether everybody sees it who sees the project.';
+comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
+comment on constraint open_houses_order on app_public.open_houses is 'An open house ends after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is
   E'@fieldName host\n@backwardBehavior -*\n\nWho receives visitors.';
 comment on constraint open_houses_kept_status on app_public.open_houses is

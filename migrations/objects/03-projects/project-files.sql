@@ -1,5 +1,6 @@
 select app_private.make_file_table('project_avatars', 'project_avatar', parent => 'projects', list => 'avatar',
   only_one => true);
+
 comment on table app_public.project_avatars is E'@file Image\n\nThe small picture that stands for a project.';
 comment on index app_public.project_avatars_avatar is
   'Somebody else uploaded a picture meanwhile; look at it and try again.';
@@ -12,17 +13,19 @@ grant insert (spec_option_ids), update (spec_option_ids) on app_public.project_i
 comment on table app_public.project_images is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA picture of a project.';
 comment on column app_public.project_images.category is 'What it shows.';
-comment on constraint project_images_spec_options_number on app_public.project_images is
-  'A picture shows 100 options at most.';
 comment on column app_public.project_images.spec_option_ids is
   E'@masked\n\nThe options that it shows, of its own project; replaces those it had.';
+comment on constraint project_images_spec_options_number on app_public.project_images is
+  'A picture shows 100 options at most.';
 
 select app_private.make_file_table('project_documents', 'project_document', parent => 'projects', list => 'documents',
   settable => '{title, category, public}');
+
 comment on table app_public.project_documents is E'@file Document\n\nA document of a project.';
 
 select app_private.make_file_table('site_plans', 'site_plan', parent => 'projects', list => 'site_plans',
   settable => '{title, sequence, phase, is_primary}');
+
 comment on table app_public.site_plans is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA plan of the site of a project.';
 comment on column app_public.site_plans.is_primary is

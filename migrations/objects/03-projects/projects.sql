@@ -16,6 +16,7 @@ create policy managers_update on app_public.projects for update to plat_user
   with check (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_delete on app_public.projects for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+
 select app_private.make_record('projects', 'project', 'project.manage', slug_from => 'title');
 select app_private.make_state_machine('projects', 'project',
   steps => array[
@@ -45,11 +46,6 @@ grant update (title, slug, type, status, visibility, overview, overview_headline
   app_public.projects to plat_user;
 grant delete on app_public.projects to plat_user;
 
-comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
-comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
-comment on constraint projects_rescission_days_range on app_public.projects is 'Give 0 to 365 days.';
-comment on constraint projects_dates_order on app_public.projects is
-  'The completion date lies before the start of sales.';
 comment on table app_public.projects is $$
 @portfolio project.read
 @sort SERVICE_INDEX service_index desc
@@ -92,22 +88,28 @@ comment on column app_public.projects.allow_multiple_offers is
   'Whether several buyers may negotiate for one unit at a time.';
 comment on column app_public.projects.lead_assignment is 'Who works on a new lead.';
 comment on column app_public.projects.metadata is E'@masked\n\nFree data of the organization''s own programs.';
-comment on constraint projects_organization_id_fkey on app_public.projects is
-  E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
 comment on column app_public.projects.service_index is
   E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
+comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
+comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
+comment on constraint projects_rescission_days_range on app_public.projects is 'Give 0 to 365 days.';
+comment on constraint projects_dates_order on app_public.projects is
+  'The completion date lies before the start of sales.';
+comment on constraint projects_organization_id_fkey on app_public.projects is
+  E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
 comment on index app_public.projects_slug is 'This slug is taken; choose another.';
 
 create policy portfolio on app_public.project_organizations for select to plat_user
   using (owner_id = any (array(select app_hidden.viewer_organizations('project.read')))
     or project_id = any (array(select app_hidden.viewer_projects('project.read'))));
+
 select app_private.make_record('project_organizations', 'affiliation', 'project.manage');
 
 grant select on app_public.project_organizations to plat_user, plat_anonymous, plat_worker;
 
+comment on table app_public.project_organizations is 'An organization that has a part in a project.';
 comment on column app_public.project_organizations.owner_id is
   E'@behavior -*\n\nThe organization that owns the project.';
-comment on table app_public.project_organizations is 'An organization that has a part in a project.';
 comment on column app_public.project_organizations.role is 'What it does there.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
   E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '

@@ -6,10 +6,9 @@
 
 select app_private.make_public_table('promotions', 'promotion', 'marketing.manage', 'promotions',
   'What buyers get on top, latest first; outsiders see the public ones that are neither drafts nor paused.',
-  shown => 'public and status in (''ACTIVE'', ''ENDED'')');
-
--- That of a promotion names what it is for, be it released or not.
-update app_hidden.record_types set event_permission = 'marketing.read' where table_name = 'promotions';
+  shown => 'public and status in (''ACTIVE'', ''ENDED'')',
+  -- Its events name what it is for, be it released or not.
+  event_permission => 'marketing.read');
 
 grant insert (project_id, title, description, code, kind, amount, percent, max_amount, status, starts_at, ends_at,
   applies_to, stackable, usage_limit, terms, public), update (title, description, code, status, amount, percent,
@@ -17,19 +16,6 @@ grant insert (project_id, title, description, code, kind, amount, percent, max_a
 grant insert (unit_ids, lot_ids, floor_plan_ids), update (unit_ids, lot_ids, floor_plan_ids) on app_public.promotions to
   plat_user;
 
-comment on constraint promotions_code_format on app_public.promotions is
-  'A code has 2 to 40 letters, digits, hyphens and underscores, such as SPRING-25.';
-comment on constraint promotions_amount_some on app_public.promotions is 'Give an amount above zero.';
-comment on constraint promotions_percent_range on app_public.promotions is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
-comment on constraint promotions_max_amount_some on app_public.promotions is 'Give an amount above zero.';
-comment on constraint promotions_usage_limit_some on app_public.promotions is
-  'Give a number above zero, or leave it out for no limit.';
-comment on constraint promotions_usage_count_range on app_public.promotions is
-  'The promotion was used as often as it may be.';
-comment on constraint promotions_order on app_public.promotions is 'A promotion ends after it starts.';
-comment on constraint promotions_cap on app_public.promotions is 'A highest amount goes with a percentage only.';
-comment on index app_public.promotions_code is 'There is a promotion with this code in the project already.';
 comment on table app_public.promotions is
   E'@defaultOrder starts_at desc, id desc\n\nWhat buyers get on top for a time.';
 comment on column app_public.promotions.title is 'What it is called.';
@@ -58,8 +44,21 @@ comment on column app_public.promotions.lot_ids is
   E'@masked\n\nThe lots that a promotion of the scope LOTS is for; replaces those it had.';
 comment on column app_public.promotions.floor_plan_ids is
   E'@masked\n\nThe floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.';
+comment on constraint promotions_code_format on app_public.promotions is
+  'A code has 2 to 40 letters, digits, hyphens and underscores, such as SPRING-25.';
+comment on constraint promotions_amount_some on app_public.promotions is 'Give an amount above zero.';
+comment on constraint promotions_percent_range on app_public.promotions is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint promotions_max_amount_some on app_public.promotions is 'Give an amount above zero.';
+comment on constraint promotions_usage_limit_some on app_public.promotions is
+  'Give a number above zero, or leave it out for no limit.';
+comment on constraint promotions_usage_count_range on app_public.promotions is
+  'The promotion was used as often as it may be.';
+comment on constraint promotions_order on app_public.promotions is 'A promotion ends after it starts.';
+comment on constraint promotions_cap on app_public.promotions is 'A highest amount goes with a percentage only.';
 comment on constraint promotions_kept_status on app_public.promotions is
   'Give DRAFT, ACTIVE, PAUSED or ENDED; the clock says the rest.';
+comment on index app_public.promotions_code is 'There is a promotion with this code in the project already.';
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
   ('promotion', null, 'DRAFT', false), ('promotion', null, 'SCHEDULED', false), ('promotion', null, 'ACTIVE', false),
@@ -135,7 +134,9 @@ create trigger _200_prepare before insert or update on app_public.promotions
 
 create policy with_promotion on app_hidden.promotion_targets for select to plat_user, plat_anonymous
   using ((select true from app_public.promotions p where p.id = promotion_id));
+
 grant select on app_hidden.promotion_targets to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_hidden.promotion_targets is
   'The units, lots or floor plans that a promotion is for; none where it is for the whole project.';
 

@@ -2,6 +2,7 @@
 
 select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
   'Where buyers go.', made_by_hand => false);
+
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
 comment on table app_public.sales_offices is 'Where the buyers of a project go.';

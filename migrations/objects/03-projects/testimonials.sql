@@ -2,11 +2,11 @@
 
 select app_private.make_public_table('project_testimonials', 'project_testimonial', 'marketing.manage', 'testimonials',
   'What people say about it; outsiders see what is published.', shown => 'published');
+
 grant insert (project_id, author, author_title, text, rating, source, published_on, published, sequence),
   update (author, author_title, text, rating, source, published_on, published, sequence), delete
   on app_public.project_testimonials to plat_user;
 
-comment on constraint project_testimonials_rating_range on app_public.project_testimonials is 'Give 1 to 5.';
 comment on table app_public.project_testimonials is
   E'@defaultOrder sequence asc, id asc\n\nWhat somebody says about a project.';
 comment on column app_public.project_testimonials.author is 'Who says it.';
@@ -18,3 +18,4 @@ comment on column app_public.project_testimonials.published_on is 'When they sai
 comment on column app_public.project_testimonials.published is
   E'@filter\n\nWhether everybody sees it who sees the project.';
 comment on column app_public.project_testimonials.sequence is 'Place in the list.';
+comment on constraint project_testimonials_rating_range on app_public.project_testimonials is 'Give 1 to 5.';

@@ -12,12 +12,11 @@ end $$;
 
 select app_private.make_project_table('trackers', 'tracker', read_permission => 'marketing.read',
   write_permission => 'marketing.manage');
+
 grant insert (project_id, name, kind, destination_url, phone_number, lead_source_id, campaign, utm, active), update
   (name, destination_url, phone_number, lead_source_id, campaign, utm, active), delete on app_public.trackers to
   plat_user;
 
-comment on constraint trackers_utm_object on app_public.trackers is
-  'Give an object such as {"utm_source": "newsletter"}, 2,000 characters at most.';
 comment on table app_public.trackers is 'A link, code or number that tells which advertisement brings people.';
 comment on column app_public.trackers.name is 'What the team calls it.';
 comment on column app_public.trackers.kind is E'@filter\n\nWhat it is.';
@@ -30,9 +29,10 @@ comment on column app_public.trackers.lead_source_id is 'The lead source that it
 comment on column app_public.trackers.campaign is 'The campaign that it belongs to.';
 comment on column app_public.trackers.utm is 'Parameters for the destination, such as {"utm_source": "newsletter"}.';
 comment on column app_public.trackers.active is E'@filter\n\nWhether it leads on.';
+comment on constraint trackers_utm_object on app_public.trackers is
+  'Give an object such as {"utm_source": "newsletter"}, 2,000 characters at most.';
 comment on constraint trackers_lead_source_id_fkey on app_public.trackers is
   E'@fieldName leadSource\n@backwardBehavior -*\n\nThe lead source that it belongs to.';
-
 comment on table app_private.tracker_hits is 'How often each tracker was hit.';
 
 create function app_private.tg_trackers__prepare() returns trigger

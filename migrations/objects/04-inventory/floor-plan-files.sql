@@ -2,13 +2,16 @@
 
 select app_private.make_file_table('floor_plan_images', 'floor_plan_image', parent => 'floor_plans', list => 'images',
   settable => '{title, sequence}');
+
 comment on table app_public.floor_plan_images is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA picture of a floor plan.';
 
 select app_private.make_file_table('floor_plan_elevation_images', 'elevation_image', parent => 'floor_plans',
   list => 'elevation_images',
   settable => '{title, sequence, elevation}');
+
 grant update (price_delta) on app_public.floor_plan_elevation_images to plat_user;
+
 comment on table app_public.floor_plan_elevation_images is
   E'@file Image\n@operationName ElevationImage\n@defaultOrder sequence asc, id asc\n\nWhat a home of a floor plan '
   'looks like from the street, in one of its variants.';
@@ -20,14 +23,15 @@ select app_private.make_file_table('floor_plan_drawings', 'floor_plan_drawing', 
   list => 'drawings',
   settable => '{title, sequence, level, mirrored}');
 
-comment on constraint floor_plan_drawings_level_range on app_public.floor_plan_drawings is
-  'Give a level from -20 to 200.';
 comment on table app_public.floor_plan_drawings is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA drawing of a floor plan.';
 comment on column app_public.floor_plan_drawings.level is 'The storey that it shows; 0 is at the ground.';
 comment on column app_public.floor_plan_drawings.mirrored is 'Whether it shows the plan mirrored.';
+comment on constraint floor_plan_drawings_level_range on app_public.floor_plan_drawings is
+  'Give a level from -20 to 200.';
 
 select app_private.make_file_table('floor_plan_documents', 'floor_plan_document', parent => 'floor_plans',
   list => 'documents',
   settable => '{title, category, public}');
+
 comment on table app_public.floor_plan_documents is E'@file Document\n\nA document of a floor plan.';

@@ -53,8 +53,9 @@ create policy managers_update on app_public.floor_plans for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
 create policy managers_delete on app_public.floor_plans for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
-select app_private.make_project_record('floor_plans', 'floor_plan', 'inventory.manage');
-update app_hidden.record_types set event_permission = 'inventory.read' where table_name = 'floor_plans';
+
+select app_private.make_project_record('floor_plans', 'floor_plan', 'inventory.manage',
+  event_permission => 'inventory.read');
 select app_private.make_searchable('floor_plans', 'FLOOR_PLAN', 'concat_ws('' '', r.title, r.code)',
   'concat_ws('' '', r.subtitle, r.description)',
   offered => 'r.status <> ''DRAFT''');
@@ -67,19 +68,6 @@ grant update (title, subtitle, code, description, status, home_type, base_price,
   half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation, sequence, tour_url, metadata), delete
   on app_public.floor_plans to plat_user;
 
-comment on constraint floor_plans_bedrooms_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
-comment on constraint floor_plans_bedrooms_max_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
-comment on constraint floor_plans_baths_range on app_public.floor_plans is 'Give 0 to 99 baths.';
-comment on constraint floor_plans_half_baths_range on app_public.floor_plans is 'Give 0 to 99 half baths.';
-comment on constraint floor_plans_garage_range on app_public.floor_plans is 'Give room for 0 to 99 cars.';
-comment on constraint floor_plans_stories_range on app_public.floor_plans is 'Give 0 to 200 stories.';
-comment on constraint floor_plans_sqft_range on app_public.floor_plans is 'Give 1 to 10,000,000 square feet.';
-comment on constraint floor_plans_sqft_max_range on app_public.floor_plans is 'Give 1 to 10,000,000 square feet.';
-comment on constraint floor_plans_balcony_sqft_range on app_public.floor_plans is 'Give 0 to 10,000,000 square feet.';
-comment on constraint floor_plans_bedrooms_order on app_public.floor_plans is
-  'The highest number of bedrooms is below the lowest.';
-comment on constraint floor_plans_sqft_order on app_public.floor_plans is 'The largest size is below the smallest.';
-comment on index app_public.floor_plans_code is 'There is a floor plan with this code already.';
 comment on table app_public.floor_plans is E'@defaultOrder sequence asc, id asc\n\nA design that units are built to.';
 comment on column app_public.floor_plans.title is 'Name of the plan.';
 comment on column app_public.floor_plans.subtitle is 'Second line of the name.';
@@ -102,9 +90,22 @@ comment on column app_public.floor_plans.orientation is 'The side that it looks 
 comment on column app_public.floor_plans.sequence is 'Place in the list.';
 comment on column app_public.floor_plans.tour_url is 'Address of a virtual tour.';
 comment on column app_public.floor_plans.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint floor_plans_bedrooms_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
+comment on constraint floor_plans_bedrooms_max_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
+comment on constraint floor_plans_baths_range on app_public.floor_plans is 'Give 0 to 99 baths.';
+comment on constraint floor_plans_half_baths_range on app_public.floor_plans is 'Give 0 to 99 half baths.';
+comment on constraint floor_plans_garage_range on app_public.floor_plans is 'Give room for 0 to 99 cars.';
+comment on constraint floor_plans_stories_range on app_public.floor_plans is 'Give 0 to 200 stories.';
+comment on constraint floor_plans_sqft_range on app_public.floor_plans is 'Give 1 to 10,000,000 square feet.';
+comment on constraint floor_plans_sqft_max_range on app_public.floor_plans is 'Give 1 to 10,000,000 square feet.';
+comment on constraint floor_plans_balcony_sqft_range on app_public.floor_plans is 'Give 0 to 10,000,000 square feet.';
+comment on constraint floor_plans_bedrooms_order on app_public.floor_plans is
+  'The highest number of bedrooms is below the lowest.';
+comment on constraint floor_plans_sqft_order on app_public.floor_plans is 'The largest size is below the smallest.';
 comment on constraint floor_plans_project_id_fkey on app_public.floor_plans is
   E'@parent\n@fieldName project\n@foreignFieldName floorPlans\n@backwardDescription The floor plans, in their order; '
   'those that are offered for outsiders.\n\nThe project.';
+comment on index app_public.floor_plans_code is 'There is a floor plan with this code already.';
 
 create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

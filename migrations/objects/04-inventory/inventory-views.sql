@@ -15,11 +15,13 @@ create view app_public.price_changes with (security_invoker = true, security_bar
     else e.changes -> 'price' ->> 1 end is not null;
 
 grant select on app_public.price_changes to plat_user, plat_anonymous;
+
 comment on view app_public.price_changes is $$
 @primaryKey event_id
 @foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
 
 A change of a price.$$;
+
 comment on column app_public.price_changes.event_id is E'@behavior -*\n\nThe event of the change.';
 comment on column app_public.price_changes.subject_id is E'@behavior -*\n\nThe unit or lot.';
 comment on column app_public.price_changes.at is E'@notNull\n\nWhen it was changed.';

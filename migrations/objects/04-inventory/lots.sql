@@ -17,8 +17,9 @@ create policy managers_update on app_public.lots for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
 create policy managers_delete on app_public.lots for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
-select app_private.make_project_record('lots', 'lot', 'inventory.manage');
-update app_hidden.record_types set event_permission = 'inventory.read' where table_name = 'lots';
+
+select app_private.make_project_record('lots', 'lot', 'inventory.manage',
+  event_permission => 'inventory.read');
 select app_private.make_state_machine('lots', 'lot', steps => app_private.inventory_steps(),
   initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
   requirements => array[['AVAILABLE', 'price', 'A lot that is for sale needs a price.']]);
@@ -29,9 +30,6 @@ grant insert (project_id, number, title, block, phase, status, price, premium, a
 grant update (number, title, block, phase, status, price, premium, address, area_sqft, orientation, features,
   parcel_number, multi_unit, metadata), delete on app_public.lots to plat_user;
 
-comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';
-comment on constraint lots_priced on app_public.lots is 'A lot that is for sale needs a price.';
-comment on index app_public.lots_number is 'There is a lot with this number in the project already.';
 comment on table app_public.lots is E'@defaultOrder id asc\n\nA piece of land that is sold alone or with a home.';
 comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where left out.';
 comment on column app_public.lots.number is 'Number, unique in the project.';
@@ -50,9 +48,12 @@ comment on column app_public.lots.parcel_number is 'Number in the land register.
 comment on column app_public.lots.multi_unit is
   'Whether several units stand on it; then a claim on a unit does not claim the lot.';
 comment on column app_public.lots.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';
+comment on constraint lots_priced on app_public.lots is 'A lot that is for sale needs a price.';
 comment on constraint lots_project_id_fkey on app_public.lots is
   E'@parent\n@fieldName project\n@foreignFieldName lots\n@backwardDescription The lots; those that are released for '
   'outsiders.\n\nThe project.';
+comment on index app_public.lots_number is 'There is a lot with this number in the project already.';
 
 insert into app_private.event_names (subject, column_name, value, name) values ('lot', 'price', null, 'price_changed');
 

@@ -3,18 +3,15 @@
 --
 -- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
 
-select app_private.make_public_table('spec_options', 'spec_option', 'inventory.manage', null, null, shown => 'active');
-
 -- The event of an option holds its cost: it is for those who may know that.
-update app_hidden.record_types set event_permission = 'finance.read' where table_name = 'spec_options';
+select app_private.make_public_table('spec_options', 'spec_option', 'inventory.manage', null, null, shown => 'active',
+  event_permission => 'finance.read');
 
 grant insert (element_id, title, description, sku, tier, kind, price, cost, max_quantity, active, sequence), update
   (title, description, sku, tier, kind, price, cost, max_quantity, active, sequence), delete on app_public.spec_options
   to plat_user;
 grant insert (excluded_option_ids), update (excluded_option_ids) on app_public.spec_options to plat_user;
 
-comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Give 1 to 10,000.';
-comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
 comment on table app_public.spec_options is
   E'@defaultOrder sequence asc, id asc\n\nWhat a buyer may choose for an element.';
 comment on column app_public.spec_options.element_id is 'The element.';
@@ -28,13 +25,15 @@ comment on column app_public.spec_options.cost is E'@masked\n\nWhat it costs the
 comment on column app_public.spec_options.max_quantity is 'How many a buyer may take; no limit where null.';
 comment on column app_public.spec_options.active is E'@filter\n\nWhether it is offered.';
 comment on column app_public.spec_options.sequence is 'Place in the list.';
+comment on column app_public.spec_options.excluded_option_ids is
+  'Options of the project that do not go together with it.';
+comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Give 1 to 10,000.';
 comment on constraint spec_options_element_id_fkey on app_public.spec_options is
   E'@parent\n@fieldName element\n@foreignFieldName options\n@backwardDescription What can be chosen; outsiders see '
   'what is offered.\n\nThe element.';
 comment on constraint spec_options_excluded_number on app_public.spec_options is
   'An option excludes 100 others at most.';
-comment on column app_public.spec_options.excluded_option_ids is
-  'Options of the project that do not go together with it.';
+comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',
   'What the homes are made of, by category.');

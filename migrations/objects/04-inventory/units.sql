@@ -22,8 +22,8 @@ create policy team_update on app_public.units for update to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('construction.write'))));
 create policy managers_delete on app_public.units for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('inventory.manage'))));
-select app_private.make_record('units', 'unit', 'inventory.manage');
-update app_hidden.record_types set event_permission = 'inventory.read' where table_name = 'units';
+
+select app_private.make_record('units', 'unit', 'inventory.manage', event_permission => 'inventory.read');
 select app_private.make_state_machine('units', 'unit', steps => app_private.inventory_steps(),
   initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
   requirements => array[['AVAILABLE', 'price', 'A unit that is for sale needs a price.']]);
@@ -41,14 +41,6 @@ grant update (title, number, subtitle, description, floor_plan_id, lot_id, build
   is_accessible, mls_id, construction_status, listing_date, estimated_delivery_date, metadata), delete on
   app_public.units to plat_user;
 
-comment on constraint units_level_range on app_public.units is 'Give a level between -20 and 300.';
-comment on constraint units_bedrooms_range on app_public.units is 'Give 0 to 99 bedrooms.';
-comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 baths.';
-comment on constraint units_half_baths_range on app_public.units is 'Give 0 to 99 half baths.';
-comment on constraint units_garage_range on app_public.units is 'Give room for 0 to 99 cars.';
-comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,000 square feet.';
-comment on constraint units_priced on app_public.units is 'A unit that is for sale needs a price.';
-comment on index app_public.units_number is 'There is a unit with this number in the project already.';
 comment on table app_public.units is $$
 @portfolio project.read
 @publicRows
@@ -118,6 +110,13 @@ comment on column app_public.units.market_before is
   E'@secret\n@behavior -*\n\nHow long it was on the market before that.';
 comment on column app_public.units.updated_at is E'@filter\n\nThe last change.';
 comment on column app_public.units.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint units_level_range on app_public.units is 'Give a level between -20 and 300.';
+comment on constraint units_bedrooms_range on app_public.units is 'Give 0 to 99 bedrooms.';
+comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 baths.';
+comment on constraint units_half_baths_range on app_public.units is 'Give 0 to 99 half baths.';
+comment on constraint units_garage_range on app_public.units is 'Give room for 0 to 99 cars.';
+comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,000 square feet.';
+comment on constraint units_priced on app_public.units is 'A unit that is for sale needs a price.';
 comment on constraint units_project_id_fkey on app_public.units is
   E'@parent\n@fieldName project\n@foreignFieldName units\n@backwardDescription The units; those that are released for '
   'outsiders.\n\nThe project.';
@@ -127,6 +126,7 @@ comment on constraint units_floor_plan_id_fkey on app_public.units is
 comment on constraint units_lot_id_fkey on app_public.units is
   E'@fieldName lot\n@foreignFieldName units\n@backwardDescription The units that stand on it.\n\nThe lot that it '
   'stands on.';
+comment on index app_public.units_number is 'There is a unit with this number in the project already.';
 
 insert into app_hidden.column_permissions (table_name, column_name, permission)
   select 'units', unnest(array['title', 'subtitle', 'description', 'view', 'orientation', 'metadata']),

@@ -3,7 +3,9 @@ create policy sellers on app_public.agents for select to plat_user
   using (deleted_at is null and (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
     or organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
     or exists (select from app_public.leads l where l.agent_id = agents.id)));
+
 select app_private.make_record('agents', 'agent', 'lead.write');
+
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_insert on app_public.agents for insert to plat_user
@@ -12,6 +14,7 @@ create policy sellers_update on app_public.agents for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+
 select app_private.make_searchable('agents', 'BUYER_AGENT', 'r.name',
   'concat_ws('' '', r.brokerage, r.license_number, r.email, r.phone)',
   project => 'null::uuid');
@@ -26,11 +29,11 @@ comment on column app_public.agents.email is 'E-mail address.';
 comment on column app_public.agents.phone is 'Phone number.';
 comment on column app_public.agents.brokerage is 'Brokerage the agent works for.';
 comment on column app_public.agents.license_number is 'Number of the licence.';
-comment on index app_public.agents_email is 'There is an agent with this e-mail address already.';
 comment on constraint agents_organization_id_fkey on app_public.agents is
   E'@parent\n@fieldName organization\n@foreignFieldName agents\n@backwardPermission org.member\n@backwardDescription '
   'The agents that the organization knows; null for outsiders.\n\nThe organization that knows the agent; null for '
   'those who may not see it.';
+comment on index app_public.agents_email is 'There is an agent with this e-mail address already.';
 
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

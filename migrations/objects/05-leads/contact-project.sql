@@ -3,12 +3,11 @@
 
 create policy seers_of_lead on app_public.project_contact_messages for select to plat_user
   using (exists (select from app_public.leads l where l.id = lead_id));
+
 select app_private.make_project_record('project_contact_messages', 'contact_message', 'lead.write');
 
 grant select on app_public.project_contact_messages to plat_user, plat_anonymous, plat_worker;
 
-comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
-  'metadata takes 20,000 characters at most.';
 comment on table app_public.project_contact_messages is 'What a visitor wrote to the sales office of a project.';
 comment on column app_public.project_contact_messages.lead_id is 'The lead that the message made or joined.';
 comment on column app_public.project_contact_messages.lead_created is
@@ -25,6 +24,9 @@ comment on column app_public.project_contact_messages.is_represented is
   'Whether they say to be represented by an agent.';
 comment on column app_public.project_contact_messages.agent_name is 'Name of their agent.';
 comment on column app_public.project_contact_messages.metadata is 'Free data of the website.';
+comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
+comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
+  'metadata takes 20,000 characters at most.';
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
@@ -32,7 +34,6 @@ comment on constraint project_contact_messages_lead_id_fkey on app_public.projec
   'latest first.\n\nThe lead; null for those who may not see it.';
 comment on constraint project_contact_messages_user_id_fkey on app_public.project_contact_messages is
   E'@behavior -*\n\nThe signed-in visitor.';
-comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
 
 create function app_private.take_project_message(project_id uuid, input jsonb,
   agent app_public.agent_input) returns app_public.project_contact_messages

@@ -9,15 +9,13 @@ create policy managers_update on app_public.fallout_reasons for update to plat_u
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_delete on app_public.fallout_reasons for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+
 select app_private.make_project_record('fallout_reasons', 'fallout_reason', 'project.manage');
 
 grant select on app_public.fallout_reasons to plat_user, plat_anonymous, plat_worker;
 grant insert (project_id, name, applies_to, category, active, sequence), update (name, applies_to, category, active,
   sequence), delete on app_public.fallout_reasons to plat_user;
 
-comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
-  'Name at least one thing that the reason applies to.';
-comment on index app_public.fallout_reasons_name is 'There is a fallout reason with this name already.';
 comment on table app_public.fallout_reasons is
   'Why leads, reservations, negotiations and purchases of a project fall through.';
 comment on column app_public.fallout_reasons.name is 'Name of the reason.';
@@ -25,9 +23,12 @@ comment on column app_public.fallout_reasons.applies_to is 'What can fall throug
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
 comment on column app_public.fallout_reasons.active is 'Whether it is offered.';
 comment on column app_public.fallout_reasons.sequence is 'Place in the list.';
+comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
+  'Name at least one thing that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is
   E'@parent\n@fieldName project\n@foreignFieldName falloutReasons\n@backwardPermission lead.read\n@backwardDescription '
   'Why deals fall through; null without the permission lead.read.\n\nThe project.';
+comment on index app_public.fallout_reasons_name is 'There is a fallout reason with this name already.';
 
 create function app_public.fallout_reasons_usage_count(r app_public.fallout_reasons) returns int
 language sql stable as $$

@@ -8,18 +8,18 @@ grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibili
   plat_user;
 grant insert (buyer_id) on app_public.lead_notes to plat_user;
 
+comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
 comment on column app_public.lead_notes.text is 'What it says.';
 comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';
 comment on column app_public.lead_notes.author_id is 'Who wrote it.';
 comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
+comment on column app_public.lead_notes.lead_id is 'The lead; either this or the buyer.';
+comment on column app_public.lead_notes.buyer_id is 'The buyer; either this or the lead.';
 comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is E'@behavior -*\n\nThe project.';
 comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is
   E'@fieldName author\n@backwardBehavior -*\n\nWho wrote it.';
 comment on constraint lead_notes_one_person on app_public.lead_notes is 'Name either the lead or the buyer.';
-comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
-comment on column app_public.lead_notes.lead_id is 'The lead; either this or the buyer.';
-comment on column app_public.lead_notes.buyer_id is 'The buyer; either this or the lead.';
 comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is
   E'@fieldName lead\n@foreignFieldName notes\n@backwardDescription The notes, pinned first, then newest first.\n\nThe '
   'lead; null where it is on a buyer, or not the viewer''s to see.';
@@ -39,6 +39,7 @@ create trigger _010_deal before insert on app_public.lead_notes for each row
   execute function app_private.tg__deal_child();
 create trigger _010_prepare before update on app_public.lead_notes for each row
   execute function app_private.tg_lead_notes__prepare();
+
 do $$
 declare
   readers text := app_private.deal_child_condition('lead_notes', 'lead.read', 'buyer.read');

@@ -9,15 +9,13 @@ create policy managers_update on app_public.lead_sources for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
 create policy managers_delete on app_public.lead_sources for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('project.manage'))));
+
 select app_private.make_project_record('lead_sources', 'lead_source', 'project.manage');
 
 grant select on app_public.lead_sources to plat_user, plat_anonymous, plat_worker;
 grant insert (project_id, name, code, category, active), update (name, category, active), delete on
   app_public.lead_sources to plat_user;
 
-comment on constraint lead_sources_code_format on app_public.lead_sources is
-  'A code has upper-case letters, digits and underscores, such as WEB_DIRECT.';
-comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
 comment on table app_public.lead_sources is 'Where the leads of a project come from.';
 comment on column app_public.lead_sources.name is 'Name of the source.';
 comment on column app_public.lead_sources.code is
@@ -25,9 +23,12 @@ comment on column app_public.lead_sources.code is
 comment on column app_public.lead_sources.category is 'Kind of the source.';
 comment on column app_public.lead_sources.is_system is 'Belongs to every project and cannot be deleted.';
 comment on column app_public.lead_sources.active is 'Whether it is offered for new leads.';
+comment on constraint lead_sources_code_format on app_public.lead_sources is
+  'A code has upper-case letters, digits and underscores, such as WEB_DIRECT.';
 comment on constraint lead_sources_project_id_fkey on app_public.lead_sources is
   E'@parent\n@fieldName project\n@foreignFieldName leadSources\n@backwardPermission lead.read\n@backwardDescription '
   'Where leads come from; null without the permission lead.read.\n\nThe project.';
+comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
 
 create function app_private.tg_lead_sources__keep_system() returns trigger
 language plpgsql volatile as $$

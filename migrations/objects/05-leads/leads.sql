@@ -32,6 +32,7 @@ create policy sellers_delete on app_public.leads for delete to plat_user
     or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
     or (assignee_id = (select app_public.current_user_id())
       and project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))));
+
 select app_private.make_project_record('leads', 'lead', 'lead.write');
 
 -- Open states among each other by hand; LOST and UNQUALIFIED and back; CONVERTED by the service.
@@ -60,8 +61,6 @@ grant update (name, first_name, last_name, legal_name, email, phone, address, st
   fallout_reason_id, fallout_note, tags, metadata) on app_public.leads to plat_user;
 grant delete on app_public.leads to plat_user;
 
-comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
-comment on index app_public.leads_live_email is 'There is a lead with this e-mail address in the project already.';
 comment on table app_public.leads is $$
 @portfolio lead.read
 @defaultOrder registered_at desc
@@ -104,6 +103,12 @@ comment on column app_public.leads.lost_at is 'When the lead was lost.';
 comment on column app_public.leads.converted_at is 'When the lead became a buyer.';
 comment on column app_public.leads.metadata is 'Free data of the organization''s own programs.';
 comment on column app_public.leads.search_text is E'@secret\n@behavior -*\n\nFor searching.';
+comment on column app_public.leads.status_before_deal is
+  E'@secret\n@behavior -*\n\nThe status before the reservation or negotiation that it has now.';
+comment on column app_public.leads.unsubscribed_at is
+  'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it '
+  'again, and for those who never did either.';
+comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
 comment on constraint leads_project_id_fkey on app_public.leads is
   E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
   'leads, newest registration first; null without the permission lead.read.\n\nThe project.';
@@ -116,13 +121,9 @@ comment on constraint leads_agent_id_fkey on app_public.leads is
   'brings the lead.';
 comment on constraint leads_assignee_id_fkey on app_public.leads is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
-comment on column app_public.leads.status_before_deal is
-  E'@secret\n@behavior -*\n\nThe status before the reservation or negotiation that it has now.';
-comment on column app_public.leads.unsubscribed_at is
-  'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it '
-  'again, and for those who never did either.';
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
+comment on index app_public.leads_live_email is 'There is a lead with this e-mail address in the project already.';
 
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

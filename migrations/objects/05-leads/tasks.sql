@@ -3,6 +3,7 @@
 create policy workers_delete on app_public.tasks for delete to plat_user
   using (created_by_id = (select app_public.current_user_id())
     or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+
 select app_private.make_record('tasks', 'task', 'lead.write');
 select app_private.make_state_machine('tasks', 'task',
   steps => array[
@@ -35,6 +36,10 @@ comment on column app_public.tasks.assignee_id is 'Who does it.';
 comment on column app_public.tasks.due_at is 'Until when.';
 comment on column app_public.tasks.started_at is 'When somebody began.';
 comment on column app_public.tasks.completed_at is 'When it was done.';
+comment on column app_public.tasks.buyer_id is 'The buyer that it is about.';
+comment on column app_public.tasks.organization_id is
+  E'@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project is named.';
+comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
 comment on constraint tasks_organization_id_fkey on app_public.tasks is
   E'@fieldName organization\n@foreignFieldName tasks\n@backwardPermission org.member\n@backwardDescription What there '
   'is to do, what is due first comes first; null for outsiders.\n\nThe organization.';
@@ -50,12 +55,8 @@ comment on constraint tasks_created_by_id_fkey on app_public.tasks is
 comment on constraint tasks_completed_by_id_fkey on app_public.tasks is
   E'@fieldName completedBy\n@backwardBehavior -*\n\nWho did it.';
 comment on constraint tasks_one_person on app_public.tasks is 'Name the lead or the buyer, not both.';
-comment on column app_public.tasks.buyer_id is 'The buyer that it is about.';
-comment on column app_public.tasks.organization_id is
-  E'@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project is named.';
 comment on constraint tasks_buyer_id_fkey on app_public.tasks is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer that it is about.';
-comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
 comment on constraint tasks_workflow_execution_id_fkey on app_public.tasks is
   E'@fieldName workflowExecution\n@backwardBehavior -*\n\nThe execution of a workflow that created it; null where '
   'people did.';

@@ -7,7 +7,7 @@
 
 select app_private.make_deal_child('agreements', 'agreement', 'agreements',
   'What is, or was to be, signed, latest first',
-  own => 'status <> ''DRAFT''', on_delete => 'restrict');
+  own => 'status <> ''DRAFT''');
 select app_private.make_state_machine('agreements', 'agreement',
   steps => array[
     ['DRAFT', 'SENT', 'hand'], ['SENT', 'VIEWED', 'hand'], ['VIEWED', 'PARTIALLY_SIGNED', 'hand'],

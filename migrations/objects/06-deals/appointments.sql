@@ -20,9 +20,6 @@ grant insert (lead_id, buyer_id, type, status, title, starts_at, ends_at, time_z
   host_id, notes), update (type, status, title, starts_at, ends_at, time_zone, location, video_url, open_house_id,
   host_id, notes, outcome_note, cancellation_reason), delete on app_public.appointments to plat_user;
 
-comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
-comment on constraint appointments_host_free on app_public.appointments is
-  'The host has another appointment at this time.';
 comment on table app_public.appointments is $$
 @portfolio lead.read
 @ownFinder viewer_purchase_appointments
@@ -50,6 +47,9 @@ comment on column app_public.appointments.notes is E'@masked\n\nWhat the team sh
 comment on column app_public.appointments.outcome_note is E'@masked\n\nWhat came of it.';
 comment on column app_public.appointments.cancelled_at is 'When it was called off.';
 comment on column app_public.appointments.cancellation_reason is 'Why it was called off.';
+comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
+comment on constraint appointments_host_free on app_public.appointments is
+  'The host has another appointment at this time.';
 comment on constraint appointments_open_house_id_fkey on app_public.appointments is
   E'@fieldName openHouse\n@backwardBehavior -*\n\nThe open house that it is a place at.';
 comment on constraint appointments_host_id_fkey on app_public.appointments is

@@ -56,6 +56,7 @@ comment on view app_public.binding_offers is
   '@foreignKey (reservation_id) references reservations (id)|@fieldName reservation|@forwardDescription The '
   'reservation of the unit.|@backwardBehavior -*\n\n'
   'An offer with the home, the people and what comes to the price.';
+
 comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the offer; sorts by time of creation.';
 comment on column app_public.binding_offers.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.binding_offers.project_id is E'@notNull\n@filter projectIds\n\nThe project.';

@@ -6,7 +6,6 @@
 -- serve their deal by name, title and phone number.
 
 comment on table app_hidden.buyer_invites is 'Invitations of buyers to the service. Not read by the roles of the API.';
-
 comment on table app_private.buyer_invite_tokens is
   'SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.';
 

@@ -11,7 +11,7 @@
 -- elsewhere are entered late. Only drafts are deleted; everything else is cancelled, with a reason.
 
 select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
-  list_order => 'inserted_at desc, id desc', own => 'id = any (array(select app_hidden.viewer_purchases()))');
+  own => 'id = any (array(select app_hidden.viewer_purchases()))');
 select app_private.make_project_record('buyers', 'buyer', 'buyer.write');
 select app_private.make_state_machine('buyers', 'buyer',
   steps => (
@@ -45,11 +45,7 @@ grant update (status, first_name, last_name, legal_name, email, phone, dob, comp
 comment on index app_public.buyers_unit is 'There is a purchase of this unit already.';
 comment on index app_public.buyers_lot is 'There is a purchase of this lot already.';
 comment on index app_public.buyers_lead is 'This lead is a buyer already.';
-comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
-comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
-comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
-comment on column app_public.buyers.dob is E'@masked\n@secret\n\nDay of birth.';
-comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFor searching.';
+
 comment on table app_public.buyers is $$
 @portfolio buyer.read
 @ownFinder viewer_purchases
@@ -57,6 +53,8 @@ comment on table app_public.buyers is $$
 @filterLists status
 
 A purchase, and who buys.$$;
+comment on column app_public.buyers.dob is E'@masked\n@secret\n\nDay of birth.';
+comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFor searching.';
 comment on column app_public.buyers.project_id is E'@filter projectIds\n\nThe project.';
 comment on column app_public.buyers.lead_id is 'The lead that became the buyer.';
 comment on column app_public.buyers.user_id is 'The account of the buyer; set when the invitation is accepted.';
@@ -98,6 +96,10 @@ comment on column app_public.buyers.cancellation_reason is E'@masked\n\nWhy it w
 comment on column app_public.buyers.fallout_reason_id is 'Why it was cancelled; required for the status CANCELLED.';
 comment on column app_public.buyers.metadata is E'@masked\n\nFree data of the organization''s own programs.';
 comment on column app_public.buyers.updated_at is E'@filter\n\nThe last change.';
+comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
+comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
+comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
+comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
 comment on constraint buyers_lead_id_fkey on app_public.buyers is
   E'@fieldName lead\n@backwardBehavior -*\n\nThe lead that became the buyer.';
 comment on constraint buyers_user_id_fkey on app_public.buyers is
@@ -117,7 +119,6 @@ comment on constraint buyers_source_id_fkey on app_public.buyers is
   E'@fieldName leadSource\n@backwardBehavior -*\n\nThe source as the project defines it.';
 comment on constraint buyers_fallout_reason_id_fkey on app_public.buyers is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was cancelled.';
-comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
 
 create trigger _400_assignee after update of assignee_id on app_public.buyers for each row
   when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('buyer_id');

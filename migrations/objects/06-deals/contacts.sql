@@ -81,7 +81,7 @@ create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
   lead_read text default 'lead.read', lead_write text default 'lead.write', buyer_read text default 'buyer.read',
     buyer_write text default 'buyer.write',
-  own text default null, has_assignee boolean default false, on_delete text default 'cascade'
+  own text default null, has_assignee boolean default false
 ) returns void
 language plpgsql volatile as $$
 declare
@@ -114,10 +114,9 @@ begin
   execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
     'app_private.tg__deal_child(%s)',
     table_name, case when has_assignee then '''assignee''' else '' end);
-  perform app_private.make_project_record(table_name, subject, lead_write);
-  if own is not null then
-    update app_hidden.record_types r set event_permission = lead_read where r.table_name = make_deal_child.table_name;
-  end if;
+  -- A buyer who sees some rows reads no events of them.
+  perform app_private.make_project_record(table_name, subject, lead_write,
+    event_permission => case when own is not null then lead_read end);
   if has_assignee then
     execute format('comment on column app_public.%I.assignee_id is %L', table_name,
       E'@secret\n@behavior -*\n\nWho is assigned the lead or the purchase.');
@@ -128,11 +127,10 @@ begin
   end if;
   perform app_private.make_buyer_list(table_name, list_name, list_description, list_order);
 end $$;
-comment on function app_private.make_deal_child(text, text, text, text, text, text, text, text, text, text, boolean,
-  text) is
-  'Gives a table like app_private.project_record with lead_id and buyer_id all that such a table has: foreign keys, '
-  'indexes, row security by the permissions of leads and of buyers, lists on both, and make_project_record. `own`: '
-  'which rows the buyer who accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.';
+comment on function app_private.make_deal_child is
+  'Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the '
+  'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
+  'accepted an invitation sees; has_assignee: for root lists, along the column assignee_id.';
 
 create function app_private.make_buyer_list(table_name text, list_name text, list_description text,
   list_order text) returns void
@@ -153,12 +151,11 @@ comment on function app_private.make_buyer_list(text, text, text, text) is
   'The list of a purchase of what hangs on it, or on the lead it came from.';
 
 select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Who else has to do with it, latest first');
+
 grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, email, phone, address, company,
   is_signer, ownership_percent, notes), update (role, name, first_name, last_name, legal_name, email, phone, address,
   company, is_signer, ownership_percent, notes), delete on app_public.contacts to plat_user;
 
-comment on constraint contacts_ownership_percent_range on app_public.contacts is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 comment on table app_public.contacts is
   'Somebody who has to do with a lead or buyer: who buys too, signs, lends or advises.';
 comment on column app_public.contacts.role is 'What they are to the lead or buyer.';
@@ -173,6 +170,8 @@ comment on column app_public.contacts.company is 'Company.';
 comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
 comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
 comment on column app_public.contacts.notes is 'What the team should know.';
+comment on constraint contacts_ownership_percent_range on app_public.contacts is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

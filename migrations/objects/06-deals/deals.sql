@@ -58,7 +58,7 @@ comment on table app_private.deal_tables is 'The tables whose assignee is that o
 
 create function app_private.make_deal_table(table_name text, read_permission text, write_permission text,
   list_name text, list_description text,
-  list_order text default 'id desc', own text default 'false', deletable boolean default true) returns void
+  own text default 'false', deletable boolean default true) returns void
 language plpgsql volatile as $$
 declare
   scopes text := $s$organization_id = any (array(select app_hidden.viewer_organizations(%1$L)))
@@ -85,10 +85,10 @@ begin
   end if;
   insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
 end $$;
-comment on function app_private.make_deal_table(text, text, text, text, text, text, text, boolean) is
-  'Gives a table with project_id, organization_id and assignee_id its foreign key, indexes and policies: whoever has '
-  'the permission, be it for the deals assigned to them only, and who the condition `own` is true for. deletable: '
-  'whether callers delete rows. Grants and make_project_record follow.';
+comment on function app_private.make_deal_table is
+  'Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for '
+  'the deals assigned to them only, and who the condition `own` is true for. deletable: whether callers delete rows. '
+  'Grants and make_project_record follow.';
 
 -- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
 create function app_private.tg__assignee_of_deal() returns trigger

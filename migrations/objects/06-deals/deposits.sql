@@ -14,7 +14,7 @@
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
-  own => 'true', on_delete => 'restrict');
+  own => 'true');
 select app_private.make_state_machine('deposits', 'deposit',
   steps => array[
     ['SCHEDULED', 'INVOICED', 'hand', null], ['INVOICED', 'PROCESSING', 'hand', null],
@@ -37,10 +37,11 @@ grant insert (lead_id, buyer_id, reservation_id, milestone_id, title, sequence, 
   method, reference, sent_to_holder_at, invoice_number, notes), delete on app_public.deposits to plat_user;
 grant insert (offer_id) on app_public.deposits to plat_user;
 
-comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
-comment on constraint deposits_percent_range on app_public.deposits is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
-comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
+comment on table app_public.deposits is
+  E'@defaultOrder sequence asc, id asc\n'
+  '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
+  'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
+  'What a lead or buyer pays before closing.';
 comment on column app_public.deposits.reservation_id is 'The reservation that it belongs to.';
 comment on column app_public.deposits.milestone_id is
   'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are left '
@@ -71,6 +72,11 @@ comment on column app_public.deposits.refunded_at is 'When it was given back.';
 comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
 comment on column app_public.deposits.invoice_number is 'Number of the invoice.';
 comment on column app_public.deposits.notes is E'@masked\n\nWhat the team should know.';
+comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
+comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
+comment on constraint deposits_percent_range on app_public.deposits is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
   E'@fieldName reservation\n@foreignFieldName deposits\n@backwardDescription The deposits, in order.\n\nThe '
   'reservation that it belongs to.';
@@ -79,12 +85,6 @@ comment on constraint deposits_milestone_id_fkey on app_public.deposits is
 comment on constraint deposits_project_id_fkey on app_public.deposits is
   E'@parent\n@fieldName project\n@foreignFieldName deposits\n@backwardPermission finance.read\n@backwardDescription '
   'The deposits of all leads and buyers; null without the permission finance.read.\n\nThe project.';
-comment on table app_public.deposits is
-  E'@defaultOrder sequence asc, id asc\n'
-  '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
-  'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
-  'What a lead or buyer pays before closing.';
-comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where left out.';
 comment on constraint deposits_offer_id_fkey on app_public.deposits is
   E'@fieldName offer\n@backwardBehavior -*\n\nThe offer that it belongs to.';
 comment on constraint deposits_percent_base on app_public.deposits is

@@ -14,10 +14,9 @@
 select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'negotiations',
   'The negotiations, newest first',
   deletable => false, own => 'id = any (array(select app_hidden.viewer_purchase_negotiations()))');
-select app_private.make_project_record('negotiations', 'negotiation', 'sale.write');
-
 -- An event holds floor price and notes.
-update app_hidden.record_types set event_permission = 'sale.strategy' where table_name = 'negotiations';
+select app_private.make_project_record('negotiations', 'negotiation', 'sale.write',
+  event_permission => 'sale.strategy');
 
 -- Accepted, rejected and expired are what becomes of the offers; a withdrawn one leaves it open.
 select app_private.make_state_machine('negotiations', 'negotiation',
@@ -36,10 +35,6 @@ grant insert (unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_exp
 grant update (status, floor_price, offer_expiration_hours, cancellation_reason, notes) on app_public.negotiations to
   plat_user;
 
-comment on constraint negotiations_somebody on app_public.negotiations is 'Name the lead or the buyer who negotiates.';
-comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is 'Give 1 to 8,760 hours.';
-comment on index app_public.negotiations_open_lead is 'There is a negotiation of this lead about the unit already.';
-comment on index app_public.negotiations_open_buyer is 'There is a negotiation of this buyer about the unit already.';
 comment on table app_public.negotiations is 'A negotiation about a unit; offers attach to it.';
 comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
 comment on column app_public.negotiations.lead_id is
@@ -67,6 +62,10 @@ comment on column app_public.negotiations.closed_at is
   'When it was accepted, rejected or called off, or its last offer ran out; null while it goes on.';
 comment on column app_public.negotiations.notes is
   E'@masked\n\nNotes of the seller; takes the permission sale.strategy.';
+comment on column app_public.negotiations.cancellation_reason is
+  E'@masked\n\nWhy it was called off; required for the status CANCELLED.';
+comment on constraint negotiations_somebody on app_public.negotiations is 'Name the lead or the buyer who negotiates.';
+comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is 'Give 1 to 8,760 hours.';
 comment on constraint negotiations_unit_id_fkey on app_public.negotiations is
   E'@fieldName unit\n@foreignFieldName negotiations\n@backwardPermission sale.read\n@backwardDescription The '
   'negotiations about it, newest first; null without the permission sale.read.\n\nThe unit that it is about.';
@@ -79,8 +78,8 @@ comment on constraint negotiations_reservation_id_fkey on app_public.negotiation
   E'@fieldName reservation\n@backwardBehavior -*\n\nTheir reservation of the unit.';
 comment on constraint negotiations_assignee_id_fkey on app_public.negotiations is
   E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
-comment on column app_public.negotiations.cancellation_reason is
-  E'@masked\n\nWhy it was called off; required for the status CANCELLED.';
+comment on index app_public.negotiations_open_lead is 'There is a negotiation of this lead about the unit already.';
+comment on index app_public.negotiations_open_buyer is 'There is a negotiation of this buyer about the unit already.';
 
 insert into app_hidden.column_permissions (table_name, column_name, permission)
   select 'negotiations', unnest(array['status', 'offer_expiration_hours', 'cancellation_reason']), 'sale.write';

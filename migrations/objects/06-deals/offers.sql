@@ -20,6 +20,7 @@ create policy sellers on app_public.offers for select to plat_user
     or (assignee_id = (select app_public.current_user_id())
       and project_id = any (array(select app_hidden.viewer_own_projects('sale.read'))))
     or negotiation_id = any (array(select app_hidden.viewer_purchase_negotiations())));
+
 select app_private.make_project_record('offers', 'offer', 'sale.write');
 select app_private.make_state_machine('offers', 'offer',
   steps => array[['PENDING', 'COUNTERED', 'service'], ['PENDING', 'ACCEPTED', 'service'],
@@ -38,6 +39,8 @@ grant insert (negotiation_id, side, price, parent_id, closing_date, earnest_mone
 
 comment on index app_public.offers_pending is 'An offer is pending in this negotiation already.';
 comment on index app_public.offers_accepted is 'An offer on this unit was accepted already.';
+
+comment on table app_public.offers is E'@implements OfferTerms\n\nAn offer or counter-offer in a negotiation.';
 comment on column app_public.offers.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
 comment on column app_public.offers.claim_id is
@@ -89,18 +92,17 @@ comment on constraint offers_reservation_id_fkey on app_public.offers is
   E'@behavior -*\n@backwardBehavior -*\n\nThe reservation.';
 comment on constraint offers_assignee_id_fkey on app_public.offers is
   E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
-comment on table app_public.offers is E'@implements OfferTerms\n\nAn offer or counter-offer in a negotiation.';
 comment on constraint offers_place on app_public.offers is
   'There is another offer in this round already; look at the negotiation and try again.';
 comment on index app_public.offers_parent is 'This offer has a counter-offer already.';
 
 create policy sellers on app_public.offer_responses for select to plat_user
   using ((select true from app_public.offers o where o.id = offer_id));
+
 select app_private.make_project_record('offer_responses', 'offer_response', 'sale.write');
 
 grant select on app_public.offer_responses to plat_user, plat_anonymous, plat_worker;
 
-comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
 comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
 comment on column app_public.offer_responses.offer_id is 'The offer.';
 comment on column app_public.offer_responses.action is 'The answer.';
@@ -109,6 +111,7 @@ comment on column app_public.offer_responses.manual is 'Whether the team entered
 comment on column app_public.offer_responses.comments is 'A word to it.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
+comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
 comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
   E'@behavior -*\n@backwardBehavior -*\n\nThe project.';
 comment on constraint offer_responses_offer_id_fkey on app_public.offer_responses is

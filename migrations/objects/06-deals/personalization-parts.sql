@@ -6,13 +6,11 @@ create policy writers_update on app_public.personalization_selections for update
   using (app_hidden.may_choose(personalization_id));
 create policy writers_delete on app_public.personalization_selections for delete to plat_user
   using (app_hidden.may_choose(personalization_id));
+
 grant select on app_public.personalization_selections to plat_user, plat_anonymous, plat_worker;
 grant insert (personalization_id, option_id, quantity, note), update (quantity, note), delete on
   app_public.personalization_selections to plat_user;
 
-comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
-  'Give a quantity above 0, 10,000 at most.';
-comment on index app_public.personalization_selections_once is 'Name each option once, with its quantity.';
 comment on table app_public.personalization_selections is
   E'@behavior -operation\n@defaultOrder selected_at asc, id asc\n@partOf personalization_id\n\nAn option that was '
   'chosen.';
@@ -24,6 +22,8 @@ comment on column app_public.personalization_selections.quantity is 'How many.';
 comment on column app_public.personalization_selections.unit_price is E'@masked\n\nThe price of one.';
 comment on column app_public.personalization_selections.note is 'A note on it.';
 comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
+comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
+  'Give a quantity above 0, 10,000 at most.';
 comment on constraint personalization_selections_personalization_id_fkey on app_public.personalization_selections is
   E'@forwardBehavior -*\n@foreignFieldName selections\n@backwardDescription The options, in the order chosen.\n\nThe '
   'personalization.';
@@ -33,6 +33,7 @@ comment on constraint personalization_selections_option_id_fkey on app_public.pe
   E'@fieldName option\n@backwardBehavior -*\n\nThe option.';
 comment on constraint personalization_selections_selected_by_id_fkey on app_public.personalization_selections is
   E'@fieldName selectedBy\n@backwardBehavior -*\n\nWho chose it.';
+comment on index app_public.personalization_selections_once is 'Name each option once, with its quantity.';
 
 select app_private.make_price_part('personalization_credits', 'personalization_credit', 'credits',
   'What is taken off, in fixed amounts.');
@@ -40,8 +41,6 @@ select app_private.make_price_part('personalization_credits', 'personalization_c
 grant insert (personalization_id, title, amount, reason, promotion_id), update (title, amount, reason) on
   app_public.personalization_credits to plat_user;
 
-comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
-  'A credit is an amount above zero.';
 comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
 comment on column app_public.personalization_credits.created_by_id is 'Who gave it.';
 comment on column app_public.personalization_credits.title is 'What it is called.';
@@ -49,6 +48,8 @@ comment on column app_public.personalization_credits.personalization_id is 'The 
 comment on column app_public.personalization_credits.amount is 'The amount.';
 comment on column app_public.personalization_credits.reason is 'Why it is given.';
 comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
+comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
+  'A credit is an amount above zero.';
 comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is
   E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is
@@ -60,12 +61,6 @@ select app_private.make_price_part('personalization_discounts', 'personalization
 grant insert (personalization_id, title, percent, applies_to, category_id, max_amount, reason, promotion_id), update
   (title, percent, max_amount, reason) on app_public.personalization_discounts to plat_user;
 
-comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
-  'A discount is a percentage above 0, 100 at most, with 4 digits after the point at most.';
-comment on constraint personalization_discounts_max_amount_some on app_public.personalization_discounts is
-  'Give an amount above zero.';
-comment on constraint personalization_discounts_category on app_public.personalization_discounts is
-  'A discount on a category names it in categoryId; others name none.';
 comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
 comment on column app_public.personalization_discounts.created_by_id is 'Who gave it.';
 comment on column app_public.personalization_discounts.title is 'What it is called.';
@@ -79,6 +74,12 @@ comment on column app_public.personalization_discounts.amount is
   E'@masked\n@behavior -insert -update\n\nWhat it takes off.';
 comment on column app_public.personalization_discounts.reason is 'Why it is given.';
 comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
+comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
+  'A discount is a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint personalization_discounts_max_amount_some on app_public.personalization_discounts is
+  'Give an amount above zero.';
+comment on constraint personalization_discounts_category on app_public.personalization_discounts is
+  'A discount on a category names it in categoryId; others name none.';
 comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is
   E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is

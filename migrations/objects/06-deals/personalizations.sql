@@ -10,10 +10,12 @@ comment on column app_public.personalization_selection_input.note is 'A note on 
 -- Who may do what: the sales team for its deals; the buyer for the own purchase, up to handing it in.
 select app_private.make_deal_table('personalizations', 'sale.read', 'sale.write', null, null,
   own => 'buyer_id = any (array(select app_hidden.viewer_purchases()))');
+
 create policy buyers_insert on app_public.personalizations for insert to plat_user
   with check (buyer_id = any (array(select app_hidden.viewer_purchases())));
 create policy buyers_update on app_public.personalizations for update to plat_user
   using (buyer_id = any (array(select app_hidden.viewer_purchases())));
+
 select app_private.make_project_record('personalizations', 'personalization', 'sale.write');
 select app_private.make_state_machine('personalizations', 'personalization',
   steps => array[
@@ -31,11 +33,9 @@ grant insert (unit_id, lead_id, buyer_id, title, notes, due_on), update (status,
   app_public.personalizations to plat_user;
 grant update (selections_changed_at) on app_public.personalizations to plat_user;
 
-comment on constraint personalizations_one_person on app_public.personalizations is
-  'Name the lead or the buyer, not both.';
+comment on table app_public.personalizations is 'The options that somebody chooses for a unit.';
 comment on column app_public.personalizations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who works on the deal.';
-comment on table app_public.personalizations is 'The options that somebody chooses for a unit.';
 comment on column app_public.personalizations.unit_id is 'The unit.';
 comment on column app_public.personalizations.lead_id is
   'The lead who chooses; either this, or the buyer, or nobody for a show home.';
@@ -52,6 +52,8 @@ comment on column app_public.personalizations.due_on is 'By when the options are
 comment on column app_public.personalizations.notes is 'Notes that the buyer reads too.';
 comment on column app_public.personalizations.selections_changed_at is
   E'@behavior -insert -update\n\nWhen its options changed last.';
+comment on constraint personalizations_one_person on app_public.personalizations is
+  'Name the lead or the buyer, not both.';
 comment on constraint personalizations_unit_id_fkey on app_public.personalizations is
   E'@fieldName unit\n@foreignFieldName personalizations\n@backwardPermission sale.read\n@backwardDescription The '
   'choices of options, newest first; null without the permission sale.read.\n\nThe unit.';

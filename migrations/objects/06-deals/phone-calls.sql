@@ -2,11 +2,11 @@
 
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
+
 grant insert (lead_id, buyer_id, direction, status, outcome, from_number, to_number, started_at, ended_at, notes,
   recording_url, tracker_id), update (status, outcome, ended_at, notes, recording_url), delete on app_public.phone_calls
   to plat_user;
 
-comment on constraint phone_calls_order on app_public.phone_calls is 'A call ends after it starts.';
 comment on table app_public.phone_calls is 'A phone call with a lead or buyer.';
 comment on column app_public.phone_calls.user_id is 'Who of the team called, answered, or wrote it down.';
 comment on column app_public.phone_calls.direction is 'Who called.';
@@ -22,6 +22,7 @@ comment on column app_public.phone_calls.ended_at is 'When it ended.';
 comment on column app_public.phone_calls.notes is 'What was said.';
 comment on column app_public.phone_calls.recording_url is E'@masked\n@secret\n\nWhere the recording is.';
 comment on column app_public.phone_calls.tracker_id is 'The tracker whose number was called.';
+comment on constraint phone_calls_order on app_public.phone_calls is 'A call ends after it starts.';
 comment on constraint phone_calls_user_id_fkey on app_public.phone_calls is
   E'@fieldName user\n@backwardBehavior -*\n\nWho of the team called, answered, or wrote it down.';
 comment on constraint phone_calls_tracker_id_fkey on app_public.phone_calls is

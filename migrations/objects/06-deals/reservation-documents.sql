@@ -9,7 +9,8 @@ select app_private.make_file_table('reservation_documents', 'reservation_documen
       and (select r.assignee_id from app_public.reservations r
         where r.id = reservation_id) = (select app_public.current_user_id()))
     or (visible_to_buyer and reservation_id = any (array(select app_hidden.viewer_purchase_reservations())))$$,
-  write_permission => 'sale.write');
+  write_permission => 'sale.write', event_permission => 'sale.read');
+
 drop policy everybody on app_public.reservation_documents;
 
 -- Who writes to own deals only, writes to the documents of those.
@@ -25,6 +26,6 @@ create policy own_delete on app_public.reservation_documents for delete to plat_
   using (project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
-update app_hidden.record_types set event_permission = 'sale.read' where table_name = 'reservation_documents';
+
 comment on table app_public.reservation_documents is E'@file Document\n\nA document of a reservation.';
 comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where left out.';

@@ -16,10 +16,10 @@
 
 select app_private.make_deal_table('reservations', 'sale.read', 'sale.write', 'reservations',
   'The reservations, newest first',
-  list_order => 'inserted_at desc, id desc', deletable => false,
+  deletable => false,
   own => 'id = any (array(select app_hidden.viewer_purchase_reservations()))');
-select app_private.make_project_record('reservations', 'reservation', 'sale.write');
-update app_hidden.record_types set event_permission = 'sale.read' where table_name = 'reservations';
+select app_private.make_project_record('reservations', 'reservation', 'sale.write',
+  event_permission => 'sale.read');
 select app_private.make_state_machine('reservations', 'reservation',
   steps => array[
     ['PENDING', 'CONFIRMED', 'hand'], ['PENDING', 'CONVERTED', 'service'], ['CONFIRMED', 'CONVERTED', 'service'],
@@ -37,15 +37,6 @@ grant insert (lead_id, unit_id, lot_id, accepted_terms, status, buyer_legal_name
   financing_contingency, preapproved, purchase_authorization, transaction_id, cancelled_at, cancellation_reason,
   fallout_reason_id, notes, metadata) on app_public.reservations to plat_user;
 
-comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
-comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
-comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
-comment on constraint reservations_cancelled_for_a_reason on app_public.reservations is
-  'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.';
-comment on constraint reservations_accepted_terms on app_public.reservations is
-  'A reservation takes the consent to its terms.';
-comment on index app_public.reservations_unit_open is 'This unit is reserved already.';
-comment on index app_public.reservations_lot_open is 'This lot is reserved already.';
 comment on table app_public.reservations is $$
 @portfolio sale.read
 @ownFinder viewer_purchase_reservations
@@ -97,6 +88,14 @@ comment on column app_public.reservations.transaction_id is 'The payment of its 
 comment on column app_public.reservations.notes is E'@masked\n\nWhat the sales team notes; never shown to the buyer.';
 comment on column app_public.reservations.metadata is E'@masked\n\nFree data of the organization''s own programs.';
 comment on column app_public.reservations.inserted_at is E'@filter\n\nWhen it was made; the order of reservations.';
+comment on column app_public.reservations.cancellation_reason is E'@masked\n\nWhy it was cancelled, in words.';
+comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
+comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
+comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
+comment on constraint reservations_cancelled_for_a_reason on app_public.reservations is
+  'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.';
+comment on constraint reservations_accepted_terms on app_public.reservations is
+  'A reservation takes the consent to its terms.';
 comment on constraint reservations_unit_id_fkey on app_public.reservations is
   E'@fieldName unit\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
   'reservations, newest first; null without the permission sale.read.\n\nThe unit.';
@@ -116,8 +115,8 @@ comment on constraint reservations_assignee_id_fkey on app_public.reservations i
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
 comment on constraint reservations_fallout_reason_id_fkey on app_public.reservations is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it fell through.';
-comment on column app_public.reservations.cancellation_reason is E'@masked\n\nWhy it was cancelled, in words.';
-
+comment on index app_public.reservations_unit_open is 'This unit is reserved already.';
+comment on index app_public.reservations_lot_open is 'This lot is reserved already.';
 comment on table app_private.reservation_counters is 'The last number of a reservation of each project.';
 
 create function app_private.tg_reservations__about() returns trigger

@@ -9,12 +9,12 @@
 comment on table app_private.webhook_queue is
   'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, '
   'to any worker, when that is gone or the lease is over.';
-
 comment on table app_private.webhook_redeliveries is
   'Ranges of the stream that are to be sent once more, and how far that has come.';
 
 create policy admins on app_public.webhook_deliveries for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
+
 grant select on app_public.webhook_deliveries to plat_user, plat_anonymous, plat_worker;
 
 comment on table app_public.webhook_deliveries is
@@ -56,6 +56,8 @@ begin
   end if;
   return null;
 end $$;
+create constraint trigger _600_announce after insert on app_private.event_batches
+  deferrable initially deferred for each row execute function app_private.tg_event_batches__announce();
 
 -- What a webhook's status means for what waits.
 create function app_private.discard_deliveries(webhook_id uuid) returns void

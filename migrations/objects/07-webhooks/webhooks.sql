@@ -20,7 +20,6 @@ comment on domain app_public.fresh_secret is
 
 comment on table app_private.webhook_secrets is
   'The secrets that sign, sealed with a key that the database never sees.';
-
 comment on table app_private.webhook_progress is
   'How far each webhook has come in the stream of its organization: apart from the record, so that a delivery is no '
   'change of it.';
@@ -32,7 +31,8 @@ create policy admins_update on app_public.webhooks for update to plat_user
   using (integration_id is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy admins_delete on app_public.webhooks for delete to plat_user
   using (integration_id is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
-select app_private.make_record('webhooks', 'webhook', 'org.admin');
+
+select app_private.make_record('webhooks', 'webhook', 'org.admin', event_condition => 'integration_id is null');
 select app_private.make_state_machine('webhooks', 'webhook',
   steps => array[
     ['ENABLED', 'PAUSED', 'hand'], ['FAILING', 'PAUSED', 'hand'], ['PAUSED', 'ENABLED', 'hand'],
@@ -40,7 +40,6 @@ select app_private.make_state_machine('webhooks', 'webhook',
     ['ENABLED', 'DISABLED', 'hand'], ['PAUSED', 'DISABLED', 'hand'], ['FAILING', 'DISABLED', 'hand'],
     ['ENABLED', 'FAILING', 'service']],
   initial => array['ENABLED']);
-update app_hidden.record_types set event_condition = 'integration_id is null' where table_name = 'webhooks';
 
 grant select on app_public.webhooks to plat_user, plat_anonymous, plat_worker;
 grant update (url, description, events, status), delete on app_public.webhooks to plat_user;
@@ -56,14 +55,14 @@ comment on column app_public.webhooks.secret_prefix is 'The first characters of 
 comment on column app_public.webhooks.previous_secret_expires_at is 'Until when the former secret signs too.';
 comment on column app_public.webhooks.disabled_reason is 'Why it is disabled.';
 comment on column app_public.webhooks.created_by_id is 'Who created it.';
+comment on column app_public.webhooks.integration_id is
+  E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
 comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets are not kept.';
 comment on constraint webhooks_organization_id_fkey on app_public.webhooks is
   E'@parent\n@fieldName organization\n@foreignFieldName webhooks\n@backwardPermission org.admin\n@backwardDescription '
   'Where its events are sent; null without the permission org.admin.\n\nThe organization.';
 comment on constraint webhooks_created_by_id_fkey on app_public.webhooks is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
-comment on column app_public.webhooks.integration_id is
-  E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
 comment on constraint webhooks_integration_id_fkey on app_public.webhooks is E'@behavior -*\n\nThe integration.';
 
 -- Which events.

@@ -18,6 +18,7 @@ create policy seers on app_public.escalation_tickets for select to plat_user
       and (buyer_id is null or (select true from app_public.buyers b where b.id = buyer_id)))));
 create policy managers_update on app_public.escalation_tickets for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
+
 select app_private.make_record('escalation_tickets', 'escalation_ticket', 'workflow.manage');
 select app_private.make_state_machine('escalation_tickets', 'escalation_ticket',
   steps => array[
@@ -31,11 +32,12 @@ select app_private.make_deadline('escalation_ticket', 'app_public.escalation_tic
 
 grant select on app_public.escalation_tickets to plat_user, plat_anonymous, plat_worker;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
+
+comment on table app_public.escalation_tickets is
+  E'@defaultOrder opened_at desc\n\nSomething that the service leaves to a person to decide.';
 comment on column app_public.escalation_tickets.cause is
   E'@secret\n@behavior -*\n\nWhat it is about, as the service recognises it: one ticket is open for it at a time.';
 comment on column app_public.escalation_tickets.input is E'@secret\n@behavior -*\n\nWhat the actions need to know.';
-comment on table app_public.escalation_tickets is
-  E'@defaultOrder opened_at desc\n\nSomething that the service leaves to a person to decide.';
 comment on column app_public.escalation_tickets.status is E'@filter\n\nHow far it is.';
 comment on column app_public.escalation_tickets.status_changed_at is 'Since when it has its status.';
 comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat it is about.';

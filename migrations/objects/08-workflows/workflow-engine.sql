@@ -15,7 +15,6 @@
 
 comment on table app_private.workflow_waits is
   'What executions wait for: an event of that name or form, of one of these records or of one that names it.';
-
 comment on table app_private.workflow_wakeups is
   'Events that may be what an execution waits for, written with the event; gone when they were looked at.';
 

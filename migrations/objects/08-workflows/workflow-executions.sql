@@ -14,6 +14,7 @@ create policy readers on app_public.workflow_executions for select to plat_user
       or num_nonnulls(lead_id, buyer_id) = 0
       or (lead_id is not null and exists (select from app_public.leads l where l.id = lead_id))
       or (buyer_id is not null and exists (select from app_public.buyers b where b.id = buyer_id))));
+
 select app_private.make_record('workflow_executions', 'workflow_execution', 'workflow.run');
 select app_private.make_state_machine('workflow_executions', 'workflow_execution',
   steps => array[
@@ -32,6 +33,7 @@ comment on index app_public.workflow_executions_live is 'The workflow is under w
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is
   E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
+comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nA workflow at work on one subject.';
 comment on column app_public.workflow_executions.depth is
   E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
 comment on column app_public.workflow_executions.current_step is
@@ -47,7 +49,6 @@ comment on column app_public.workflow_executions.held_until is
   E'@secret\n@behavior -*\n\nUntil when that worker holds it.';
 comment on column app_public.workflow_executions.context is
   E'@secret\n\nWhat it was started with; conditions and texts of steps have it as `context`.';
-comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nA workflow at work on one subject.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
 comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
 comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
@@ -88,6 +89,7 @@ comment on constraint workflow_executions_paused_by_id_fkey on app_public.workfl
 
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
   using (exists (select from app_public.workflow_executions e where e.id = execution_id));
+
 grant select on app_public.workflow_step_runs to plat_user, plat_anonymous, plat_worker;
 
 comment on table app_public.workflow_step_runs is

@@ -515,6 +515,7 @@ begin
     from unnest(work) w
     cross join lateral (select coalesce(nullif(btrim(w.input ->> 'title'), ''), 'Please decide') as title) t;
 end $$;
+
 do $$
 declare
   type text;

@@ -12,11 +12,9 @@
 comment on table app_private.workflow_streams is
   'How far the workflows of an organization have come in its stream, and how many executions their triggers started in '
   'that minute.';
-
 comment on table app_private.workflow_triggers is
   'What only serves the triggers of enabled workflows: since when they count, when they are due, and why they did not '
   'start something.';
-
 comment on table app_private.workflow_runs is
   'Lines of the clock that were due and whose subjects are not all started.';
 comment on table app_private.workflow_run_subjects is 'The subjects that are still to be started.';

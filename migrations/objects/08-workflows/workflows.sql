@@ -7,6 +7,7 @@ create policy readers on app_public.workflows for select to plat_user
   using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
 create policy managers_delete on app_public.workflows for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.manage'))));
+
 select app_private.make_record('workflows', 'workflow', 'workflow.manage');
 select app_private.make_state_machine('workflows', 'workflow',
   steps => array[['DRAFT', 'ENABLED'], ['ENABLED', 'DISABLED'], ['DISABLED', 'ENABLED'], ['DISABLED', 'ARCHIVED']],
@@ -47,6 +48,7 @@ comment on constraint workflows_created_by_id_fkey on app_public.workflows is
 
 create policy readers on app_public.workflow_steps for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))));
+
 grant select on app_public.workflow_steps to plat_user, plat_anonymous, plat_worker;
 
 comment on table app_public.workflow_steps is E'@behavior -operation\n\nA step of a workflow.';

@@ -14,7 +14,6 @@ comment on column app_public.notification_settings.team_message is
 comment on column app_public.notification_settings.lead_note is
   E'@notNull\n\nA note on a lead of the member came in by itself, from a workflow or a connected application; what '
   'somebody enters notifies nobody.';
-
 comment on table app_private.notification_kinds is
   'The members of NotificationSettings, as columns of the type: how long a mail waits for further items, what the kind '
   'is called ("mails about …"), and the heading of a mail with several. Of two kinds with the same event, a reader '
@@ -144,7 +143,6 @@ comment on function app_private.people_who_see(uuid, uuid, uuid, text) is
 comment on table app_private.notification_mails is
   'Mails that were not sent yet. A member has one open mail of each kind, which takes further items until it is '
   'closed: what it says is settled then, however often it is tried. Apart from those, the tasks of a day (digest_on).';
-
 comment on table app_private.notification_items is
   'What a mail tells: an event, or the data that the service has put there itself.';
 
@@ -164,7 +162,6 @@ create trigger _500_enqueue after insert on app_private.notification_mails
 
 comment on table app_private.notification_progress is
   'How far the notifications have come in the stream of each organization.';
-
 comment on table app_private.team_messages is
   'What workflows told the team and the notifications have not read yet: apart, so that steps that run at once do not '
   'wait for each other at the readers'' mails.';

@@ -28,11 +28,9 @@ insert into app_private.message_statuses (status, rank, description) values
 comment on table app_private.stopped_numbers is
   'Numbers that answered STOP, or that the provider says did: nobody is written to there, whatever the organization, '
   'since all write from one sender.';
-
 comment on table app_private.text_messages is
   'The text message of a step of an execution: one, however often the step is tried. It is SENDING from before the '
   'provider is called.';
-
 comment on table app_private.message_answers is
   'The answers that were taken, by the ids of the provider, so that each is taken once. Their texts are notes.';
 

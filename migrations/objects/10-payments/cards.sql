@@ -34,6 +34,7 @@ comment on function app_hidden.require_payer() is 'The viewer; refuses a token t
 
 create policy own on app_public.processor_cards for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()));
+
 select app_private.make_record('processor_cards', 'processor_card');
 
 grant select on app_public.processor_cards to plat_user, plat_anonymous, plat_worker;

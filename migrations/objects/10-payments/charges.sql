@@ -25,8 +25,9 @@ create policy finance on app_public.processor_charges for select to plat_user
     or buyer_id = any (array(select app_hidden.viewer_purchases()))
     or lead_id = any (array(select app_hidden.viewer_purchase_leads()))
     or reservation_id = any (array(select app_hidden.viewer_purchase_reservations())));
-select app_private.make_record('processor_charges', 'charge', 'finance.write');
-update app_hidden.record_types set event_permission = 'finance.read' where table_name = 'processor_charges';
+
+select app_private.make_record('processor_charges', 'charge', 'finance.write',
+  event_permission => 'finance.read');
 select app_private.make_state_machine('processor_charges', 'charge',
   steps => array[
     ['PENDING', 'REQUIRES_ACTION', 'service'], ['PENDING', 'SUCCEEDED', 'service'], ['PENDING', 'FAILED', 'service'],
@@ -42,6 +43,7 @@ select app_private.make_state_machine('processor_charges', 'charge',
     ['DISPUTED', 'SUCCEEDED', 'service'], ['DISPUTED', 'PARTIALLY_REFUNDED', 'service'],
     ['DISPUTED', 'REFUNDED', 'service']],
   initial => array['PENDING', 'REQUIRES_ACTION', 'SUCCEEDED', 'FAILED']);
+
 create policy bookkeepers on app_public.processor_charges for update to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('finance.write')))
     or project_id = any (array(select app_hidden.viewer_projects('finance.write'))));
@@ -49,10 +51,6 @@ create policy bookkeepers on app_public.processor_charges for update to plat_use
 grant select on app_public.processor_charges to plat_user, plat_anonymous, plat_worker;
 grant update (metadata) on app_public.processor_charges to plat_user;
 
-comment on constraint processor_charges_refunds_within on app_public.processor_charges is
-  'Refunds are never above the charge.';
-comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
-  E'@fieldName card\n@backwardBehavior -*\n\nThe card; null for all but its user.';
 comment on table app_public.processor_charges is $$
 @portfolio finance.read
 @ownFinder viewer_charges
@@ -99,6 +97,10 @@ comment on column app_public.processor_charges.disputed_at is 'When it was conte
 comment on column app_public.processor_charges.dispute_status is
   'How the bank decided: OPEN, WON or LOST; null where nobody contests it.';
 comment on column app_public.processor_charges.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on constraint processor_charges_refunds_within on app_public.processor_charges is
+  'Refunds are never above the charge.';
+comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
+  E'@fieldName card\n@backwardBehavior -*\n\nThe card; null for all but its user.';
 comment on constraint processor_charges_organization_id_fkey on app_public.processor_charges is
   E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that receives the money.';
 comment on constraint processor_charges_user_id_fkey on app_public.processor_charges is

@@ -1,5 +1,6 @@
 create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
+
 grant select on app_public.payment_intents to plat_user, plat_anonymous, plat_worker;
 
 comment on table app_public.payment_intents is 'A payment by card, from the wish to the charge.';

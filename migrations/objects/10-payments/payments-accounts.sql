@@ -9,19 +9,12 @@ comment on table app_private.payments_accounts is
 
 create policy billing on app_public.organization_payments_representatives for select to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.billing'))));
+
 select app_private.make_record('organization_payments_representatives', 'organization_payments_representative',
   'org.billing');
 
 grant select on app_public.organization_payments_representatives to plat_user, plat_anonymous, plat_worker;
 
-comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
-  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
-comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
-comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
-  'A beneficial owner has 25 percent or more; give ownershipPercent.';
-comment on index app_public.representatives_one_authorized is
-  'The organization has an authorized representative already; remove that one first.';
 comment on table app_public.organization_payments_representatives is
   'Somebody whom the payment processor wants to know before an organization takes payments.';
 comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
@@ -39,11 +32,19 @@ comment on column app_public.organization_payments_representatives.requirements 
 comment on column app_public.organization_payments_representatives.processor_person_id is 'Their id at the processor.';
 comment on column app_public.organization_payments_representatives.verified_at is
   'When the processor had verified them.';
+comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
+  'This is no phone number; give one with its country code, such as +1 416 555 0123.';
+comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
+  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
+  'A beneficial owner has 25 percent or more; give ownershipPercent.';
 comment on constraint organization_payments_representatives_organization_id_fkey
   on app_public.organization_payments_representatives is
   E'@parent\n@fieldName organization\n@foreignFieldName paymentsRepresentatives\n@backwardPermission '
   'org.billing\n@backwardDescription Whom the payment processor knows; null without the permission org.billing.\n\nThe '
   'organization.';
+comment on index app_public.representatives_one_authorized is
+  'The organization has an authorized representative already; remove that one first.';
 
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

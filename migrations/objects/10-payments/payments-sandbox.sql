@@ -3,5 +3,4 @@
 -- deliver. Nothing else of the database reads these tables.
 
 comment on table app_private.sandbox_objects is 'The objects of the sandbox processor.';
-
 comment on table app_private.sandbox_requests is 'What the sandbox processor answered under idempotency keys.';

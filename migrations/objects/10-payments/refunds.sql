@@ -1,5 +1,6 @@
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user
   using (exists (select from app_public.processor_charges c where c.id = processor_refunds.charge_id));
+
 grant select on app_public.processor_refunds to plat_user, plat_anonymous, plat_worker;
 
 comment on table app_public.processor_refunds is 'Money given back of a charge.';

@@ -8,7 +8,9 @@
 -- What an application knows them by is sealed with a key that the database never sees, and never shown again.
 
 create policy members on app_public.integration_apps for select to plat_user using (true);
+
 grant select on app_public.integration_apps to plat_user, plat_anonymous, plat_worker;
+
 comment on table app_public.integration_apps is
   E'@behavior -*:list -*:connection\n\nAn application that can be connected.';
 comment on column app_public.integration_apps.key is 'What it is named by at creation.';
@@ -29,7 +31,6 @@ comment on column app_public.integration_apps.available is
 comment on column app_public.integration_apps.connected_by is
   E'@behavior -*\n\nWhat else becomes of a connection in the database: a function of the integration''s id, status and '
   'what the file of the application gave.';
-
 comment on table app_private.integration is 'The columns that the integrations of organizations and of users share.';
 
 create function app_hidden.viewer_integrator() returns uuid
@@ -43,6 +44,7 @@ comment on function app_hidden.viewer_integrator() is
 create policy admins on app_public.organization_integrations for select to plat_user
   using (deleted_at is null and organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy worker on app_public.organization_integrations for select to plat_worker using (true);
+
 select app_private.make_record('organization_integrations', 'organization_integration', 'org.admin');
 select app_private.make_state_machine(t.name, t.subject,
   steps => array[['PENDING', 'ENABLED', 'service'], ['PENDING', 'ERROR', 'service'], ['PENDING', 'DISABLED', 'hand'],
@@ -67,16 +69,15 @@ comment on constraint organization_integrations_organization_id_fkey on app_publ
 create policy own on app_public.user_integrations for select to plat_user
   using (deleted_at is null and user_id = (select app_hidden.viewer_integrator()));
 create policy worker on app_public.user_integrations for select to plat_worker using (true);
+
 select app_private.make_record('user_integrations', 'user_integration');
 
 comment on table app_public.user_integrations is 'An application that a user has connected.';
 comment on constraint user_integrations_user_id_fkey on app_public.user_integrations is
   E'@fieldName user\n@backwardBehavior -*\n\nWhose it is.';
-
 comment on table app_private.integration_secrets is
   'What integrations are let in by, sealed with a key that the database never sees; lookup is the SHA-256 of what a '
   'caller names it by.';
-
 comment on table app_private.oauth_attempts is
   'Consents that were asked for: each is taken once, by the address that the provider leads back to.';
 

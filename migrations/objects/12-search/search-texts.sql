@@ -42,15 +42,10 @@ comment on function app_private.search_keys(text, uuid, text, text) is
   'they begin with, after a caret.';
 
 comment on table app_private.search_projects is 'The words by which projects are found.';
-
 comment on table app_private.search_floor_plans is 'The words by which floor plans are found.';
-
 comment on table app_private.search_units is 'The words by which units are found.';
-
 comment on table app_private.search_buyers is 'The words by which buyers are found.';
-
 comment on table app_private.search_agents is 'The words by which agents are found.';
-
 comment on table app_private.search_leads is 'The words by which leads are found.';
 
 comment on table app_private.search_texts is 'The words by which records are found; of deleted records too.';
@@ -62,7 +57,6 @@ comment on column app_private.search_texts.is_deleted is
   'Whether the record is deleted: no search finds it, but a list of deleted ones does.';
 comment on column app_private.search_texts.names is 'The words of what it is called, between spaces.';
 comment on column app_private.search_texts.more is 'The words of its other fields, each with a space behind it.';
-
 comment on table app_private.search_words is
   'Words of four letters and more that names have or once had. One may be there twice: it is not unique, so that '
   'nobody waits for another''s transaction.';

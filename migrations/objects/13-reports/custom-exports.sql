@@ -8,6 +8,7 @@ create policy managers_update on app_public.custom_exports for update to plat_us
   using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
 create policy managers_delete on app_public.custom_exports for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+
 select app_private.make_record('custom_exports', 'custom_export', 'report.manage');
 
 grant select on app_public.custom_exports to plat_user, plat_anonymous, plat_worker;

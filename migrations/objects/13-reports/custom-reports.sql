@@ -19,6 +19,7 @@ create policy managers_update on app_public.custom_reports for update to plat_us
 create policy managers_delete on app_public.custom_reports for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('report.manage')))
     and (created_by_id = (select app_public.current_user_id()) or visibility <> 'PRIVATE'));
+
 select app_private.make_record('custom_reports', 'custom_report', 'report.manage');
 
 grant select on app_public.custom_reports to plat_user, plat_anonymous, plat_worker;

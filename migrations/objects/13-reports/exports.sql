@@ -17,6 +17,7 @@ create policy requesters_and_managers on app_public.exports for select to plat_u
   using ((requested_by_id = (select app_public.current_user_id())
     and organization_id = any (array(select app_hidden.viewer_organizations('report.run'))))
     or organization_id = any (array(select app_hidden.viewer_organizations('report.manage'))));
+
 select app_private.make_record('exports', 'export', 'report.run');
 select app_private.make_state_machine('exports', 'export',
   steps => array[

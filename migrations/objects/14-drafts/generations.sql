@@ -22,6 +22,7 @@ comment on column app_public.generation_fact.field is E'@notNull\n\nThe field of
 
 create policy seers_of_lead on app_public.service_intelligence_generations for select to plat_user
   using (deleted_at is null and exists (select from app_public.leads l where l.id = lead_id));
+
 select app_private.make_project_record('service_intelligence_generations', 'generation', 'lead.write');
 select app_private.make_state_machine('service_intelligence_generations', 'generation',
   steps => array[
@@ -35,8 +36,6 @@ select app_private.make_deadline('generation', 'app_public.service_intelligence_
 
 grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous, plat_worker;
 
-comment on constraint generations_text on app_public.service_intelligence_generations is
-  'A draft has a subject, a body and the facts it uses.';
 comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text that the drafting service wrote for a person to look at. Nothing is sent.';
 comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
@@ -62,6 +61,8 @@ comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is settled.';
 comment on column app_public.service_intelligence_generations.request_key is
   E'@secret\n@behavior -*\n\nWhat tells a repeat of the request from a new one.';
+comment on constraint generations_text on app_public.service_intelligence_generations is
+  'A draft has a subject, a body and the facts it uses.';
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is

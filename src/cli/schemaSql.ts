@@ -1,0 +1,19 @@
+import { Client } from "pg";
+import { readCatalog } from "../database/catalog.ts";
+import { filledTables } from "../database/catalogRows.ts";
+import { renderSchema } from "../docs/schemaSql/render.ts";
+
+/** What the migrating notes down about itself. */
+const notDeclared = "app_private.schema_objects";
+
+/** The text of schema.sql for a database that was just migrated: all its rows are declared ones. */
+export async function schemaSql(connectionString: string): Promise<string> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    const rowsOf = (await filledTables(client)).filter((table) => table !== notDeclared);
+    return renderSchema(await readCatalog(client, { rowsOf }));
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,120 @@
+/** Which operations of the API some test is about. */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Pool } from "pg";
+import { camel } from "../../src/plugins/codecs.ts";
+
+/** An operation as introspection tells it. */
+export interface ServedField {
+  name: string;
+  type: ServedType;
+}
+interface ServedType {
+  name?: string | null;
+  ofType?: ServedType | null;
+}
+
+/** What `uncoveredOperations` asks the schema for. */
+export const servedFields = `{
+  __schema {
+    queryType { fields { ...served } }
+    mutationType { fields { ...served } }
+    types { fields { ...served } }
+  }
+}
+fragment served on __Field { name type { name ofType { name ofType { name ofType { name } } } } }`;
+
+interface Served {
+  queryType: { fields: ServedField[] };
+  mutationType: { fields: ServedField[] };
+  types: { fields: ServedField[] | null }[];
+}
+
+/** Every identifier in the tests, in the spelling of the API. */
+async function namesInTests(): Promise<Set<string>> {
+  const folder = join(import.meta.dirname, "..");
+  const names = new Set<string>();
+  for (const file of await readdir(folder, { recursive: true })) {
+    if (!file.endsWith(".test.ts") && !/Matrix|Operations|model/.test(file)) continue;
+    if (!file.endsWith(".ts")) continue;
+    const text = await readFile(join(folder, file), "utf8");
+    for (const [word] of text.matchAll(/[A-Za-z]\w+/g)) names.add(camel(word));
+  }
+  return names;
+}
+
+/** The type of a record, as the table is called. */
+function typeOfTable(table: string): string {
+  const singular = table.replace(/ies$/, "y").replace(/(?<=ss|x|ch)es$|s$/, "");
+  return camel(`_${singular}`);
+}
+
+/**
+ * The types of records by what their policies and grants let whom do: two tables of one kind differ in the names of
+ * permissions only.
+ */
+async function kindsOfTables(owner: Pool): Promise<Map<string, string>> {
+  const { rows } = await owner.query<{ name: string; kind: string }>(`
+    select c.relname as name, concat(
+      (select string_agg(concat_ws(' ', p.polname, p.polcmd, (select string_agg(r::regrole::text, ',' order by r) from unnest(p.polroles) r),
+          regexp_replace(regexp_replace(concat_ws(' / ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)),
+            '''[a-z]+\\.[a-z]+''', '''a.permission''', 'g'), '\\y' || c.relname || '\\y', 'this', 'g')), '; ' order by p.polname)
+        from pg_policy p where p.polrelid = c.oid),
+      (select string_agg(a::text, ',' order by a::text) from unnest(c.relacl) a)) as kind
+    from pg_class c where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'`);
+  return new Map(rows.map(({ name, kind }) => [typeOfTable(name), kind]));
+}
+
+function recordOf(type: ServedType): string {
+  let inner = type;
+  while (inner.ofType) inner = inner.ofType;
+  return inner.name!.replace(/^Delete(\w+)Payload$/, "$1").replace(/Connection$/, "");
+}
+
+/** Made for every record; an operation that is not has a test of its own. */
+const generated = (record: string) =>
+  new RegExp(`^((create|upload|update|delete)?${record}|${record}s?(Connection)?)$`, "i");
+
+/**
+ * Operations that are generated for records of other types than those given, whose tables have the policies of one of
+ * these: what holds for the one holds for the other.
+ * @param types of records that a test tries everything on
+ */
+export async function operationsAlike(
+  fields: readonly ServedField[],
+  types: readonly string[],
+  owner: Pool,
+): Promise<Set<string>> {
+  const kinds = await kindsOfTables(owner);
+  const tried = new Set(types.map((type) => kinds.get(type)));
+  const alike = fields.filter(({ name, type }) => {
+    const record = recordOf(type);
+    const kind = kinds.get(record);
+    return !types.includes(record) && kind && tried.has(kind) && generated(record).test(name);
+  });
+  return new Set(alike.map(({ name }) => name));
+}
+
+/**
+ * Operations that no test is about. One is, where a test names it; where it is generated for a record and a test names
+ * another way to such records; or where the record's table has the policies of another one that a test is about.
+ * @param schema the answer to `servedFields`
+ */
+export async function uncoveredOperations(schema: Served, owner: Pool): Promise<string[]> {
+  const named = await namesInTests();
+  const kinds = await kindsOfTables(owner);
+  const all = [...schema.queryType.fields, ...schema.mutationType.fields];
+  const fields = [...all, ...schema.types.flatMap((type) => type.fields ?? [])];
+  const records = new Set(fields.filter(({ name }) => named.has(name)).map(({ type }) => recordOf(type)));
+  const tested = new Set([...kinds].filter(([record]) => records.has(record)).map(([, kind]) => kind));
+  return all
+    .filter(({ name, type }) => {
+      const record = recordOf(type);
+      const kind = kinds.get(record);
+      return (
+        !named.has(name) &&
+        !(generated(record).test(name) && (records.has(record) || (kind && tested.has(kind))))
+      );
+    })
+    .map(({ name }) => name);
+}
