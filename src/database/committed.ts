@@ -47,6 +47,11 @@ function parseMigration(file: string, text: string): Migration {
   };
 }
 
+/** The sum of the last migration, which covers all before it; empty when there is none. */
+export async function migrationsHash(folder: string): Promise<string> {
+  return (await readMigrations(join(folder, "committed"))).at(-1)?.hash ?? "";
+}
+
 /** graphile-migrate's own sum: it covers the body and, through the previous sum, all that came before. */
 export function migrationHash(body: string, previous: string | undefined): string {
   const text = `${previous ?? ""}\n${body.trim()}`.trim();

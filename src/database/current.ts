@@ -66,12 +66,7 @@ export async function applyCurrent(
   try {
     if (await appliedCurrent(owner)) await undo(owner, chain);
     await runCurrent(owner, folder, text);
-    await owner.query("delete from graphile_migrate.current where filename = $1", [currentFile]);
-    if (text)
-      await owner.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
-        currentFile,
-        text,
-      ]);
+    await noteCurrent(owner, text);
     await owner.query("commit");
   } catch (error) {
     await owner.query("rollback");
@@ -79,13 +74,29 @@ export async function applyCurrent(
   }
 }
 
+/** Notes what of it the database has now, as graphile-migrate does. */
+export async function noteCurrent(owner: Client, text: string): Promise<void> {
+  await owner.query("delete from graphile_migrate.current where filename = $1", [currentFile]);
+  if (text)
+    await owner.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
+      currentFile,
+      text,
+    ]);
+}
+
+/** Whether a text only adds statements to the end of what was applied, so that these alone have to be run. */
+export function onlyAdds(text: string, applied: string): boolean {
+  const [now, before] = [text, applied].map((sql) => splitStatements(sql).map((statement) => statement.text));
+  return before!.every((statement, index) => now![index] === statement);
+}
+
 /**
- * Runs the text inside the transaction that is open.
+ * Runs the text inside the transaction that is open, without the statements that `applied` has.
  * @throws SchemaError
  */
-export async function runCurrent(client: Client, folder: string, text: string): Promise<void> {
+export async function runCurrent(client: Client, folder: string, text: string, applied = ""): Promise<void> {
   const file = { path: join(folder, currentFile), text };
-  for (const statement of splitStatements(text)) {
+  for (const statement of splitStatements(text).slice(splitStatements(applied).length)) {
     const error = await attempt(client, statement.text);
     if (error) throw schemaError(file, statement, error);
   }

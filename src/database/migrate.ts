@@ -1,4 +1,4 @@
-import { Client } from "pg";
+import type { Client } from "pg";
 import {
   appliedMigrations,
   isBeforeBaseline,
@@ -10,9 +10,11 @@ import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./current.ts";
 import type { MigrationLog } from "./migrationLog.ts";
+import { onConnection } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
 import { reconcile } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
+import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { authenticatorUrl, ensureRoles } from "./roles.ts";
 import { noteSchemaState, schemaStates } from "./schemaState.ts";
 
@@ -24,6 +26,8 @@ export interface MigrateOptions {
   folder?: string;
   /** Whether the migration that is being written is applied as well: in development. */
   current?: boolean;
+  /** Makes the reference; in a scratch database beside the target where left out. */
+  reference?: (options: ReferenceOptions) => Promise<Reference>;
   /** Asked before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
 }
@@ -61,7 +65,10 @@ export async function migrate(connectionString: string, options: MigrateOptions 
       return true;
     }
     if (!old && (await schemaStates(owner))[0] === hash) return false;
-    const reference = await readReference(owner, connectionString, { folder, current, validate: true });
+    const files = { folder, current, validate: true };
+    const reference = options.reference
+      ? await options.reference(files)
+      : await readReference(owner, connectionString, files);
     if (options.isOutdated?.()) return false;
     if (old) {
       await takeOverBaseline(owner, baseline!, migrations);
@@ -86,16 +93,12 @@ export async function migrate(connectionString: string, options: MigrateOptions 
 
 /** In a session of its own: what others wrote in theirs would count as declared. */
 async function createObjects(connectionString: string, folder: string, hash: string): Promise<void> {
-  const client = new Client({ connectionString });
-  await client.connect();
-  try {
+  await onConnection(connectionString, async (client) => {
     await client.query("begin");
     await applyObjects(client, { folder, validate: true });
     await noteSchemaState(client, hash);
     await client.query("commit");
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /**
@@ -110,19 +113,12 @@ export async function prepare(connectionString: string, options: MigrateOptions 
 }
 
 /** Runs work as the only process that migrates the database; the end of the connection gives the lock back, however it ends. */
-export async function whileLocked<T>(
-  connectionString: string,
-  work: (owner: Client) => Promise<T>,
-): Promise<T> {
-  const owner = new Client({ connectionString });
-  await owner.connect();
-  try {
+async function whileLocked<T>(connectionString: string, work: (owner: Client) => Promise<T>): Promise<T> {
+  return await onConnection(connectionString, async (owner) => {
     await requireVersion(owner);
     await owner.query("select pg_advisory_lock($1)", [lockKey]);
     return await work(owner);
-  } finally {
-    await owner.end();
-  }
+  });
 }
 
 async function requireVersion(owner: Client): Promise<void> {

@@ -1,32 +1,11 @@
 /** The reference: a database made from the files alone, which others are compared with. */
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
-import { readCatalog, type CatalogObject } from "./catalog.ts";
+import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
-import { runCurrent } from "./current.ts";
-import { removeDataDir } from "./dataDirs.ts";
-import { startEmbeddedPostgres } from "./embedded.ts";
-import { applyObjects } from "./objects.ts";
-import { authenticatorUrl, ensureRoles } from "./roles.ts";
-import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
-
-/** What the files of a folder make. */
-export interface Reference {
-  catalog: CatalogObject[];
-  /** The tables whose rows the files declare; the catalog has them. */
-  declaredTables: string[];
-  /** What the committed migrations alone make; only where a current one follows them. */
-  chain?: CatalogObject[];
-}
-
-export interface ReferenceOptions {
-  /** The folder with `committed` and `objects`. */
-  folder: string;
-  /** What runs between the two: the text of the migration that is being written. */
-  current?: string;
-  /** Whether the bodies of functions are checked. */
-  validate?: boolean;
-}
+import { onConnection } from "./onConnection.ts";
+import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
+import { startReferenceCluster } from "./referenceCluster.ts";
 
 const prefix = "plat_reference_";
 
@@ -83,55 +62,19 @@ async function build(connectionString: string, options: ReferenceOptions): Promi
   // It lives for seconds, so it need not survive a crash.
   const given = url.searchParams.get("options");
   url.searchParams.set("options", `${given ? `${given} ` : ""}-c synchronous_commit=off`);
-  const client = new Client({ connectionString: url.href });
-  await client.connect();
-  try {
+  const chain = await onConnection(url.href, async (client) => {
     await migrateJobRunner(url.href);
     await runChain(client, url.href, { folder: options.folder });
-    const chain = options.current ? await withCurrent(url.href, options.folder, options.current) : undefined;
-    await client.query("begin");
-    const { declaredTables } = await applyObjects(client, options);
-    await client.query("commit");
-    const catalog = await readCatalog(client, { rowsOf: declaredTables });
-    return { catalog, declaredTables, ...(chain && { chain }) };
-  } finally {
-    await client.end();
-  }
-}
-
-/** In a session of its own: rows that it writes are none of those that objects declare. */
-async function withCurrent(connectionString: string, folder: string, text: string): Promise<CatalogObject[]> {
-  const client = new Client({ connectionString });
-  await client.connect();
-  try {
-    const chain = await readCatalog(client);
-    await client.query("begin");
-    await runCurrent(client, folder, text);
-    await client.query("commit");
-    return chain;
-  } finally {
-    await client.end();
-  }
+    return options.current ? await readCatalog(client) : undefined;
+  });
+  return { ...(await readObjectsOn(url.href, options)), ...(chain && { chain }) };
 }
 
 async function inOwnCluster(options: ReferenceOptions): Promise<Reference> {
-  await removeLeftoverFolders();
-  const folder = await scratchFolder("reference");
+  const cluster = await startReferenceCluster();
   try {
-    const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
-    try {
-      const owner = new Client({ connectionString: postgres.connectionString });
-      await owner.connect();
-      try {
-        await ensureRoles(owner, authenticatorUrl(postgres.connectionString));
-      } finally {
-        await owner.end();
-      }
-      return await build(postgres.connectionString, options);
-    } finally {
-      await postgres.stop();
-    }
+    return await cluster.make(options);
   } finally {
-    await removeDataDir(folder);
+    await cluster.stop();
   }
 }

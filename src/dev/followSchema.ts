@@ -1,12 +1,14 @@
 /** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
 import { basename, relative } from "node:path";
-import { Client } from "pg";
+import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
 import { migrate } from "../database/migrate.ts";
+import { onConnection } from "../database/onConnection.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
+import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../service.ts";
-import { applyChanges, type ChangedFile } from "./quickApply.ts";
+import { applyChanges, changesApi, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
 /** Where a developer reads what became of a save. */
@@ -20,6 +22,10 @@ export type Say = (text: string) => void;
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async ({ ownerUrl, authenticatorUrl, log, reload }) => {
     let applied = statementsOf(await readObjects(folder));
+    let appliedCurrent = await readCurrent(folder);
+    // Made beside the first requests; from then on a reference takes a second or two.
+    const cluster = startReferenceCluster();
+    cluster.then(({ prepare }) => prepare(folder)).catch(() => undefined);
     let generation = 0;
     let work = Promise.resolve();
     let whole = Promise.resolve();
@@ -43,39 +49,51 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       }
     };
 
-    /** True where all that changed was applied. */
-    const quickly = async (since: number): Promise<boolean> => {
+    /** What can be put in its place alone. */
+    const quickly = async (since: number): Promise<void> => {
       const files = await readObjects(folder);
       const changed = files
         .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
         .filter(({ file, before }) => texts(file).some((text) => !before.has(text)));
-      if (changed.length === 0) return false;
+      const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
+      const names = changed.map(({ file }) => relative(folder, file.path));
+      if (current.text !== appliedCurrent) names.unshift(currentFile);
+      if (names.length === 0) return;
       await changing;
-      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed)))) return false;
+      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return;
       applied = statementsOf(files);
-      await serve(`Applied ${changed.map(({ file }) => relative(folder, file.path)).join(", ")}`, since);
-      return true;
+      if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
+        say(`Applied ${names.join(", ")}; it holds ${ms(performance.now() - since)} after it was saved.`);
+        return;
+      }
+      appliedCurrent = current.text;
+      await serve(`Applied ${names.join(", ")}`, since);
     };
     const wholly = async (mine: number, since: number): Promise<void> => {
+      if (mine !== generation) return;
       const changes: string[] = [];
       const note = ({ event }: { event: string }, message: string) => {
         if (event === "schema.drift") say(message);
         else changes.push(message);
       };
-      const files = await readObjects(folder);
+      const [files, current] = [await readObjects(folder), await readCurrent(folder)];
       const changed = Promise.withResolvers<void>();
       try {
         const done = await migrate(ownerUrl, {
           authenticatorUrl,
           folder,
           current: true,
+          reference: async (options) => await (await cluster).make(options),
           isOutdated: () => {
             if (mine === generation) changing = changed.promise;
             return mine !== generation;
           },
           logger: { info: note, warn: note, error: note },
         });
-        if (done) applied = statementsOf(files);
+        if (done) {
+          applied = statementsOf(files);
+          appliedCurrent = current;
+        }
       } finally {
         changed.resolve();
       }
@@ -105,19 +123,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
         stop();
         await work;
         await whole;
+        await (await cluster).stop();
       },
     };
   };
-}
-
-async function onConnection<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 function texts({ definitions, rest }: ObjectFile): string[] {

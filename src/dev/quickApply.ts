@@ -3,6 +3,7 @@
  * what is there. It need not be exact, since the whole schema is reconciled afterwards.
  */
 import type { Client, DatabaseError } from "pg";
+import { noteCurrent, onlyAdds, runCurrent } from "../database/current.ts";
 import { runInFoundOrder, type Step } from "../database/foundOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
@@ -14,6 +15,30 @@ export interface ChangedFile {
   before: ReadonlySet<string>;
 }
 
+/**
+ * Whether the API has to be built anew for what changed. Not for the body of a function, a policy or a trigger: these are
+ * PostgreSQL's own affair, and hold from the next request on.
+ */
+export function changesApi(changed: readonly ChangedFile[]): boolean {
+  return changed.some(({ file, before }) => {
+    const frames = new Set([...before].map(frame));
+    return [...file.definitions, ...file.rest].some(
+      ({ text }) =>
+        !before.has(text) &&
+        !/^create\s+(?:policy|(?:constraint\s+)?trigger)\b/i.test(text) &&
+        !frames.has(frame(text)),
+    );
+  });
+}
+
+/** A function without its body; any other statement as it is. */
+function frame(text: string): string {
+  const body = /^create\s[^]*?\bas\s+(\$\w*\$)([^]*)\1/i.exec(text);
+  return body && /^create\s+(?:or\s+replace\s+)?(?:function|procedure)\b/i.test(text)
+    ? text.replace(body[2]!, () => "")
+    : text;
+}
+
 interface QuickStep extends Step {
   file: ObjectFile;
   statement: SqlStatement;
@@ -22,18 +47,34 @@ interface QuickStep extends Step {
 /** A fault of the text itself: syntax, or a name that is nowhere. Anything else may be for want of the whole. */
 const faults = new Set(["42601", "42883", "42P01", "42703", "42704"]);
 
+/** The migration that is being written, and what of it the database has. */
+export interface ChangedCurrent {
+  folder: string;
+  text: string;
+  applied: string;
+}
+
 /**
  * Applies what is new in the files, in one transaction.
  * @returns whether it could be done; nothing was changed otherwise.
  * @throws SchemaError for a fault in a file.
  */
-export async function applyChanges(owner: Client, changed: readonly ChangedFile[]): Promise<boolean> {
+export async function applyChanges(
+  owner: Client,
+  changed: readonly ChangedFile[],
+  current: ChangedCurrent,
+): Promise<boolean> {
+  if (!onlyAdds(current.text, current.applied)) return false;
   const steps = (part: "definitions" | "rest") =>
     changed.flatMap(({ file, before }) =>
       file[part].filter(({ text }) => !before.has(text)).map((statement) => quickStep(file, statement)),
     );
   await owner.query("begin; set local lock_timeout = '500ms'; set local client_min_messages = warning");
   try {
+    if (current.text !== current.applied) {
+      await runCurrent(owner, current.folder, current.text, current.applied);
+      await noteCurrent(owner, current.text);
+    }
     for (const part of [steps("definitions"), steps("rest")]) {
       const left = await runInFoundOrder(
         owner,

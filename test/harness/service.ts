@@ -13,6 +13,8 @@ export interface ServiceOptions {
   user?: { uid: number; gid: number };
   /** The clone to start; this one when absent. */
   clone?: string;
+  /** What of it is run; the service as `npm start` runs it when absent. */
+  entry?: string;
 }
 
 export interface Exit {
@@ -32,6 +34,8 @@ export interface Service extends AsyncDisposable {
   logged(message: string): Promise<string>;
   /** What the service told people on stderr, once it is there. */
   banner(): Promise<string>;
+  /** Waits until stderr, from that position on, has such a text. */
+  told(pattern: RegExp, from?: number): Promise<{ match: RegExpExecArray; end: number }>;
   /** GET, whatever the certificate. */
   get(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -84,6 +88,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         child.stderr?.on("data", look);
         look();
       }),
+    told: (pattern, from = 0) =>
+      new Promise((found) => {
+        const look = () => {
+          const match = pattern.exec(output.stderr.slice(from));
+          if (!match) return;
+          child.stderr?.off("data", look);
+          found({ match, end: from + match.index + match[0].length });
+        };
+        child.stderr?.on("data", look);
+        look();
+      }),
     get: (path) => get(`${first}${path}`),
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");
@@ -97,8 +112,14 @@ export function runToExit(options: ServiceOptions): Promise<Exit> {
   return runService(options).exit;
 }
 
-function runService({ env = {}, args = [], user = undefined, clone = repository }: ServiceOptions): Run {
-  const child = spawn(process.execPath, ["src/server.ts", ...args], {
+function runService({
+  env = {},
+  args = [],
+  user = undefined,
+  clone = repository,
+  entry = "src/server.ts",
+}: ServiceOptions): Run {
+  const child = spawn(process.execPath, [entry, ...args], {
     cwd: clone,
     ...user,
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,0 +1,43 @@
+import { readCatalog, type CatalogObject } from "./catalog.ts";
+import { runCurrent } from "./current.ts";
+import { onConnection } from "./onConnection.ts";
+import { applyObjects } from "./objects.ts";
+
+/** What the files of a folder make. */
+export interface Reference {
+  catalog: CatalogObject[];
+  /** The tables whose rows the files declare; the catalog has them. */
+  declaredTables: string[];
+  /** What the committed migrations alone make; only where a current one follows them. */
+  chain?: CatalogObject[];
+}
+
+export interface ReferenceOptions {
+  /** The folder with `committed` and `objects`. */
+  folder: string;
+  /** What runs between the two: the text of the migration that is being written. */
+  current?: string;
+  /** Whether the bodies of functions are checked. */
+  validate?: boolean;
+}
+
+/**
+ * Applies what follows the migrations, to a database that has just these, and reads it. Objects get a session of their own:
+ * rows that a migration wrote are none of those that objects declare.
+ * @throws SchemaError
+ */
+export async function readObjectsOn(connectionString: string, options: ReferenceOptions): Promise<Reference> {
+  const { current, folder } = options;
+  if (current)
+    await onConnection(connectionString, async (client) => {
+      await client.query("begin");
+      await runCurrent(client, folder, current);
+      await client.query("commit");
+    });
+  return await onConnection(connectionString, async (client) => {
+    await client.query("begin");
+    const { declaredTables } = await applyObjects(client, options);
+    await client.query("commit");
+    return { catalog: await readCatalog(client, { rowsOf: declaredTables }), declaredTables };
+  });
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from "node:crypto";
+import { Client } from "pg";
+import { readCatalog, type CatalogObject } from "./catalog.ts";
+import { migrateJobRunner, runChain } from "./chain.ts";
+import { migrationsHash } from "./committed.ts";
+import { removeDataDir } from "./dataDirs.ts";
+import { startEmbeddedPostgres } from "./embedded.ts";
+import { onConnection } from "./onConnection.ts";
+import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
+import { authenticatorUrl, ensureRoles } from "./roles.ts";
+import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
+
+/** A scratch cluster for references: where the owner may not create databases, and where they are made again and again. */
+export interface ReferenceCluster {
+  /** Runs the migrations already, so that the first reference is there sooner. */
+  prepare(folder: string): Promise<void>;
+  make(options: ReferenceOptions): Promise<Reference>;
+  stop(): Promise<void>;
+}
+
+/** A database that has the migrations, and what they make. */
+interface Chain {
+  hash: string;
+  name: string;
+  catalog: CatalogObject[];
+}
+
+/** Starts the cluster; the database of the migrations is made once, and cloned for each reference. */
+export async function startReferenceCluster(): Promise<ReferenceCluster> {
+  await removeLeftoverFolders();
+  const folder = await scratchFolder("reference");
+  try {
+    const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
+    const at = (database: string) =>
+      Object.assign(new URL(postgres.connectionString), { pathname: `/${database}` }).href;
+    const root = new Client({ connectionString: at("postgres") });
+    let chain: Promise<Chain> | undefined;
+    try {
+      await root.connect();
+      await ensureRoles(root, authenticatorUrl(postgres.connectionString));
+    } catch (error) {
+      await postgres.stop();
+      throw error;
+    }
+
+    const makeChain = async (migrations: string, hash: string): Promise<Chain> => {
+      const name = `chain_${randomBytes(4).toString("hex")}`;
+      await root.query(`create database ${name} template template0`);
+      const catalog = await onConnection(at(name), async (client) => {
+        await migrateJobRunner(at(name));
+        await runChain(client, at(name), { folder: migrations });
+        return await readCatalog(client);
+      });
+      return { hash, name, catalog };
+    };
+    /** One at a time; the former one is made anew when a migration was committed. */
+    const chainOf = (migrations: string): Promise<Chain> => {
+      const before = chain;
+      chain = (async () => {
+        const hash = await migrationsHash(migrations);
+        const there = await before?.catch(() => undefined);
+        if (there?.hash === hash) return there;
+        if (there) await root.query(`drop database ${there.name} with (force)`);
+        return await makeChain(migrations, hash);
+      })();
+      return chain;
+    };
+
+    return {
+      prepare: async (migrations) => void (await chainOf(migrations)),
+      make: async (options) => {
+        const { name: template, catalog } = await chainOf(options.folder);
+        const name = `reference_${randomBytes(4).toString("hex")}`;
+        // A connection that was closed may not be gone yet.
+        await unused(root, template);
+        await root.query(`create database ${name} template ${template} strategy file_copy`);
+        try {
+          const reference = await readObjectsOn(at(name), options);
+          return options.current ? { ...reference, chain: catalog } : reference;
+        } finally {
+          await root.query(`drop database ${name} with (force)`);
+        }
+      },
+      stop: async () => {
+        await chain?.catch(() => undefined);
+        await root.end();
+        await postgres.stop();
+        await removeDataDir(folder);
+      },
+    };
+  } catch (error) {
+    await removeDataDir(folder);
+    throw error;
+  }
+}
+
+async function unused(root: Client, name: string): Promise<void> {
+  for (;;) {
+    const { rowCount } = await root.query("select from pg_stat_activity where datname = $1", [name]);
+    if (rowCount === 0) return;
+    await root.query("select pg_sleep(0.005)");
+  }
+}

@@ -1,0 +1,171 @@
+/** The loop of who works on the schema: `npm run dev`, saving files, committing a migration. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { spawnSync } from "node:child_process";
+import { cp, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join, resolve } from "node:path";
+import { migratedFolder, startService, temporaryFolder, type Service } from "../harness/service.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+const probe = (answer: string) => `
+create function app_public.loop_probe() returns text language sql stable as $$ select ${answer} $$;
+comment on function app_public.loop_probe() is 'A probe.';
+grant execute on function app_public.loop_probe() to plat_user, plat_anonymous;
+`;
+
+let clone: Awaited<ReturnType<typeof temporaryFolder>>;
+let dataDir: Awaited<ReturnType<typeof migratedFolder>>;
+let service: Service;
+/** How much of what the terminal shows was read. */
+let read = 0;
+
+beforeAll(async () => {
+  clone = await temporaryFolder();
+  dataDir = await migratedFolder();
+  for (const name of ["src", "migrations", "package.json", ".gmrc"])
+    await cp(join(repository, name), join(clone.path, name), { recursive: true });
+  await symlink(join(repository, "node_modules"), join(clone.path, "node_modules"));
+  service = await startService({
+    clone: clone.path,
+    entry: "src/cli/dev.ts",
+    env: { DATA_DIR: dataDir.path, GRAPHILE_ENV: "production" },
+  });
+}, 120_000);
+afterAll(async () => {
+  await service?.stop();
+  await clone[Symbol.asyncDispose]();
+  await dataDir[Symbol.asyncDispose]();
+});
+
+const save = (path: string, text: string) => writeFile(join(clone.path, "migrations", path), text);
+/** Waits for the terminal to say something new. */
+async function said(pattern: RegExp): Promise<RegExpExecArray> {
+  const { match, end } = await service.told(pattern, read);
+  read = end;
+  return match;
+}
+
+function ask(query: string): Promise<{ data?: Record<string, unknown>; errors?: { message: string }[] }> {
+  return new Promise((done, fail) => {
+    const headers = { "content-type": "application/json" };
+    request(
+      `${service.baseUrl}/graphql`,
+      { method: "POST", rejectUnauthorized: false, agent: false, headers },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("end", () => done(JSON.parse(text)));
+      },
+    )
+      .once("error", fail)
+      .end(JSON.stringify({ query }));
+  });
+}
+
+test("a function that is saved is served; what it says is changed by the next save, and no request is dropped meanwhile", async () => {
+  await save("objects/03-projects/probe.sql", probe("'first'"));
+  const [, milliseconds] = await said(
+    /Applied objects\/03-projects\/probe\.sql in .* served ([\d,]+) ms after it was saved/,
+  );
+  // Some 1.5 s on a machine with nothing else to do.
+  expect(Number(milliseconds!.replaceAll(",", ""))).toBeLessThan(10_000);
+  expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "first" } });
+
+  await save("objects/03-projects/probe.sql", probe("'second'"));
+  const answers = new Set<unknown>();
+  const served = said(/it holds [\d,]+ ms after it was saved/).then(() => true);
+  for (let over = false; !over; over = await Promise.race([served, ask("{ loopProbe }").then(() => false)])) {
+    const { data, errors } = await ask("{ loopProbe }");
+    expect(errors).toBeUndefined();
+    answers.add(data!.loopProbe);
+  }
+  expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
+  expect([...answers].filter((answer) => answer !== "first" && answer !== "second")).toEqual([]);
+}, 60_000);
+
+test("a fault is told with file, line and column, and the API goes on as it was", async () => {
+  await save("objects/03-projects/probe.sql", probe("'third' || nothing"));
+  await said(
+    /objects\/03-projects\/probe\.sql:2:\d+: column "nothing" does not exist[^]*The API goes on as it was\./,
+  );
+  expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
+  await save("objects/03-projects/probe.sql", probe("'third'"));
+  await said(/it holds/);
+  expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
+}, 60_000);
+
+test("what cannot be replaced in place is reconciled as a whole: another type of result, and the end of a function", async () => {
+  await save("objects/03-projects/probe.sql", probe("3").replace("returns text", "returns int"));
+  await said(/Brought the whole schema up to date in .* served/);
+  expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: 3 } });
+  await save("objects/03-projects/probe.sql", "");
+  await said(/Schema, function: 0 created, 0 replaced, 1 dropped\.[^]*served/);
+  expect((await ask("{ loopProbe }")).errors?.[0]?.message).toMatch(/Cannot query field "loopProbe"/);
+}, 60_000);
+
+test("a table is worked out in current.sql, edited like a migration that runs once, committed by one command, and kept", async () => {
+  const table = (columns: string) => `
+create table app_public.loop_things (
+  like app_private.project_record including all,
+  ${columns},
+  constraint loop_things_project_id_fkey foreign key (project_id, organization_id)
+    references app_public.projects (id, organization_id) on delete cascade
+);
+alter table app_public.loop_things enable row level security;
+`;
+  await save("current.sql", table("label text not null"));
+  await said(/Applied current\.sql in .* served/);
+  await save(
+    "objects/03-projects/loop-things.sql",
+    `select app_private.make_project_table('loop_things', 'loop_thing', 'marketing.read', 'marketing.manage');
+grant insert (project_id, label), update (label), delete on app_public.loop_things to plat_user;
+comment on table app_public.loop_things is 'A thing.';
+`,
+  );
+  await said(/served/);
+  const fields = async () =>
+    (
+      (await ask('{ __type(name: "LoopThing") { fields { name } } }')).data!.__type as {
+        fields: { name: string }[];
+      } | null
+    )?.fields.map(({ name }) => name);
+  expect(await fields()).toContain("label");
+
+  await save("current.sql", table("label text not null, colour text"));
+  await said(/Applied current\.sql\.[^]*served/);
+  expect(await fields()).toContain("colour");
+
+  const wrong = spawnSync(process.execPath, ["src/cli/commitMigration.ts"], {
+    cwd: clone.path,
+    encoding: "utf8",
+  });
+  expect(wrong).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^Say what the migration is called/),
+  });
+  const committed = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "loop-things"], {
+    cwd: clone.path,
+    encoding: "utf8",
+  });
+  expect(committed).toMatchObject({ status: 0, stderr: "" });
+  const files = await readdir(join(clone.path, "migrations/committed"));
+  const last = files.toSorted().at(-1)!;
+  expect(committed.stdout).toContain(`Committed migrations/committed/${last};`);
+  expect(last).toMatch(/^\d{6}-loop-things\.sql$/);
+  expect((await readFile(join(clone.path, "migrations/current.sql"), "utf8")).trim()).toBe("");
+  const check = spawnSync(process.execPath, ["src/cli/checkMigrations.ts"], {
+    cwd: clone.path,
+    encoding: "utf8",
+  });
+  expect(check).toMatchObject({ status: 0, stderr: "" });
+
+  // The database had it already: it is not made anew, and the next start finds nothing to do.
+  expect(await fields()).toContain("colour");
+  expect(await service.stop()).toMatchObject({ code: 0 });
+  service = await startService({
+    clone: clone.path,
+    env: { DATA_DIR: dataDir.path, GRAPHILE_ENV: "production" },
+  });
+  expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+  expect(await fields()).toContain("colour");
+}, 120_000);
