@@ -341,6 +341,6 @@ test("holds end, a few at a time; and while more is due than can be settled nobo
   // Soon nobody is behind any more: what is due is settled first, on whichever connection.
   await until(
     async () => (await title(), count("app_hidden.deadlines")),
-    (left) => left === 0,
+    (behind) => behind === 0,
   );
 });
