@@ -125,7 +125,7 @@ comment on table app_public.loop_things is 'A thing.';
   await said(/served/);
   const fields = async () =>
     (
-      (await ask('{ __type(name: "LoopThing") { fields { name } } }')).data!.__type as {
+      (await ask('{ type: __type(name: "LoopThing") { fields { name } } }')).data!.type as {
         fields: { name: string }[];
       } | null
     )?.fields.map(({ name }) => name);
