@@ -2,7 +2,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import { testFiles } from "./test/harness/testFiles.js";
 
-const { database, unit } = testFiles();
+const { database, unit } = testFiles({ long: process.env.TEST_LONG === "1" });
 const common = {
   extensionsToTreatAsEsm: [".ts"],
   transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },

@@ -7,12 +7,13 @@ import { Session } from "../src/database/session.ts";
 import { makeSetter } from "../src/database/settings.ts";
 import { startScratchCluster } from "../test/database/scratchCluster.ts";
 import { startWireProxy } from "../test/database/wireProxy.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-/** Rows of the table, one owner per row, looked up by primary key under a policy. */
-const ROWS = 10_000;
+/** Rows of the table, one owner per row, looked up by primary key under a policy; BENCH_SIZE sets it. */
+const ROWS = sized(10_000, 100);
 /** Of each measurement. */
-const SECONDS = 1;
-const ROUNDS = 5;
+const SECONDS = unlessSmoke(1, 0.01);
+const ROUNDS = unlessSmoke(5, 1);
 const SCHEMA = `
   create role bench_user nologin; create role bench_other nologin; create role bench_login login noinherit password 'x';
   grant bench_user, bench_other to bench_login;

@@ -3,16 +3,18 @@
  * by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by an affiliated SELLER, over HTTPS.
  *
  * Claim: each costs at 1,000,000 appointments no more than 1.5 × what it costs at 1,000.
- * BENCH_APPOINTMENTS sets the size of the largest portfolio.
+ * BENCH_SIZE sets the size of the largest portfolio.
  */
 import { onStatement } from "../src/database/statementEvents.ts";
 import { startApi, type Person } from "../test/harness/api.ts";
 import { loadAppointments } from "./data/appointments.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
 import { loadPortfolios, type Portfolio, type Viewers } from "./data/portfolios.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const ROUNDS = 100;
-const SIZES = [1_000, Number(process.env.BENCH_APPOINTMENTS ?? 1_000_000)];
+const ROUNDS = unlessSmoke(100, 1);
+const SIZES = [unlessSmoke(1_000, 100), sized(1_000_000, 200)];
+const OTHERS = unlessSmoke(20, 1);
 
 const list =
   "query ($filter: AppointmentsFilter) { appointments(first: 50, filter: $filter) { id status type startsAt endsAt } }";
@@ -77,7 +79,8 @@ export default async function appointments(): Promise<void> {
           viewers: { owner: owner.id!, member: member.id!, seller: seller.id! },
         });
       }
-      for (let n = 1; n <= 20; n += 1) portfolios.push({ name: `noise${n}`, leads: 500 });
+      for (let n = 1; n <= OTHERS; n += 1)
+        portfolios.push({ name: `noise${n}`, leads: unlessSmoke(500, 20) });
       const start = performance.now();
       const ids = await loadPortfolios(database.owner, portfolios);
       await loadAppointments(database.owner, 10);

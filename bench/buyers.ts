@@ -3,14 +3,15 @@
  * by an affiliated SELLER; and a buyer among them all. Over HTTPS.
  *
  * Claim: a page of 50 costs at 1,000,000 purchases no more than 1.5 × what it costs at 1,000.
- * BENCH_BUYERS sets the size of the larger portfolio.
+ * BENCH_SIZE sets the size of the larger portfolio.
  */
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { loadPortfolios, type Portfolio, type Viewers } from "./data/portfolios.ts";
 import { loadPurchases } from "./data/purchases.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const SIZES = [1_000, Number(process.env.BENCH_BUYERS ?? 1_000_000)];
+const SIZES = [unlessSmoke(1_000, 100), sized(1_000_000, 200)];
 const list =
   "query ($filter: BuyersFilter) { buyers(first: 50, filter: $filter) { id fullName status price } }";
 const cases: { title: string; query: string; variables?: Record<string, unknown> }[] = [

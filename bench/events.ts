@@ -1,8 +1,13 @@
 /** What the stream of events costs: rows per second of inserts of leads, with and without it. */
 import type { Client } from "pg";
 import { percentile, withDatabase } from "./data/cluster.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const ROUNDS = 5;
+const ROUNDS = unlessSmoke(5, 1);
+/** Rows of one statement; BENCH_SIZE sets it. */
+const ROWS = sized(10_000, 20);
+/** Rows one by one. */
+const SINGLE = unlessSmoke(500, 5);
 
 interface Contestant {
   label: string;
@@ -67,8 +72,8 @@ export default async function events(): Promise<void> {
     for (const [viewer, id] of Object.entries({ "by the service": "", "by a user": user })) {
       await owner.query("select set_config('plat.user_id', $1, false)", [id]);
       for (const [rows, statements] of [
-        [10_000, 1],
-        [500, 500],
+        [ROWS, 1],
+        [SINGLE, SINGLE],
       ] as const) {
         console.log(`${rows} leads in ${statements} statement${statements === 1 ? "" : "s"}, ${viewer}`);
         const figures = contestants.map((): number[] => []);

@@ -2,7 +2,7 @@
  * How long an export of 1,000,000 leads takes, by an owner who sees them all, and how far the memory of the process that writes
  * it rises above that of one that has nothing to write. Beside it in the same run: COPY TO STDOUT of the same columns, by the database's owner from the bare table, and
  * as the requester under row security with the names of project, source and assignee; what it gives is thrown away.
- * Held to 200 MB. BENCH_LEADS sets the number of leads, BENCH_FORMATS the formats. Run: npm run bench -- exports
+ * Held to 200 MB. BENCH_SIZE sets the number of leads, BENCH_FORMATS the formats. Run: npm run bench -- exports
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -12,9 +12,10 @@ import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { withDatabase, type BenchDatabase } from "./data/cluster.ts";
 import { loadPortfolios } from "./data/portfolios.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const leads = Number(process.env.BENCH_LEADS ?? 1_000_000);
-const formats = (process.env.BENCH_FORMATS ?? "CSV,JSONL,XLSX").split(",");
+const leads = sized(1_000_000, 100);
+const formats = (process.env.BENCH_FORMATS ?? unlessSmoke("CSV,JSONL,XLSX", "CSV")).split(",");
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
 
 function report(name: string, seconds: number, note = ""): void {

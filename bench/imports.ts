@@ -1,7 +1,7 @@
 /**
  * How long importUnits takes for 100,000 rows over HTTPS, and what the memory of the process does meanwhile. Beside it in the
  * same run: COPY of the same file into a bare table without keys, rights, events or checks, and createUnit one by one. The
- * service is held to 10,000 rows/s. Run: npm run bench -- imports
+ * service is held to 10,000 rows/s. BENCH_SIZE sets the number of rows. Run: npm run bench -- imports
  */
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,8 +11,10 @@ import type { Answer } from "../test/harness/api.ts";
 import { multipartBody, sendRaw } from "../test/harness/upload.ts";
 import { startWorld, type World } from "../test/harness/world.ts";
 import { withDatabase, type BenchDatabase } from "./data/cluster.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const rows = 100_000;
+const rows = sized(100_000, 50);
+const single = unlessSmoke(1_000, 3);
 const columns = [
   "Unit #",
   "Title",
@@ -95,8 +97,8 @@ async function imports(database: BenchDatabase): Promise<void> {
       await database.owner.query(`copy bare from '${path}' with (format csv, header)`);
     });
     const createUnit = `mutation ($input: CreateUnitInput!) { createUnit(input: $input) { id } }`;
-    await report("createUnit one by one", 1000, async () => {
-      for (let i = 0; i < 1000; i += 1)
+    await report("createUnit one by one", single, async () => {
+      for (let i = 0; i < single; i += 1)
         await world.owen.get(createUnit, {
           input: { projectId: world.project.id, title: `One ${i}`, price: 400_000, status: "AVAILABLE" },
         });

@@ -6,6 +6,10 @@
 import type { TestDatabase } from "../test/harness/database.ts";
 import { startWorld } from "../test/harness/world.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
+import { sized } from "./data/size.ts";
+
+/** Of the project; BENCH_SIZE sets it. */
+const units = sized(5_000, 20);
 
 async function report(name: string, run: () => Promise<unknown>, most: number): Promise<void> {
   const times = await time(run, { warm: 1, most, seconds: 15 });
@@ -29,13 +33,13 @@ async function inventory(database: TestDatabase): Promise<void> {
     );
     await world.owner.query(
       `insert into app_public.units (project_id, title, status, price, floor_plan_id, lot_id)
-       select $1, 'U' || i, 'AVAILABLE', 100, (select id from app_public.floor_plans), (select id from app_public.lots) from generate_series(1, 5000) i`,
-      [world.project.id],
+       select $1, 'U' || i, 'AVAILABLE', 100, (select id from app_public.floor_plans), (select id from app_public.lots) from generate_series(1, $2::int) i`,
+      [world.project.id, units],
     );
     await world.owner.query("analyze");
     const input = { projectId: world.project.id, filter: {}, priceDeltaPercent: 1 };
     await report(
-      "updateUnits, 5,000 by filter, ids answered",
+      `updateUnits, ${units} by filter, ids answered`,
       () =>
         world.owen.get(`mutation ($input: UpdateUnitsInput!) { updateUnits(input: $input) { id } }`, {
           input,

@@ -4,7 +4,7 @@
  * projects. Over HTTPS, the peer being the same list as a plain ORDER BY over the policy, without HTTPS.
  *
  * Claim: the first query costs at 1,000,000 leads no more than 1.5 × what it costs at 1,000.
- * BENCH_LEADS sets the size of the largest portfolio.
+ * BENCH_SIZE sets the size of the largest portfolio.
  */
 import { Pool } from "pg";
 import { onStatement } from "../src/database/statementEvents.ts";
@@ -12,9 +12,10 @@ import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { loadPortfolios, type Portfolio, type Viewers } from "./data/portfolios.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const MOST = Number(process.env.BENCH_LEADS ?? 1_000_000);
-const SIZES = [...new Set([1_000, Math.min(100_000, MOST), MOST])];
+const MOST = sized(1_000_000, 200);
+const SIZES = [...new Set([unlessSmoke(1_000, 100), Math.min(100_000, MOST), MOST])];
 
 interface Case {
   title: string;
@@ -100,8 +101,9 @@ export default async function leads(): Promise<void> {
         });
       };
       for (const size of SIZES) await add(`${size}`, { leads: size, events: size });
-      await add("200-projects", { leads: 100_000, projects: 200 });
-      for (let n = 1; n <= 20; n += 1) portfolios.push({ name: `noise${n}`, leads: 5_000, projects: 500 });
+      await add("200-projects", unlessSmoke({ leads: 100_000, projects: 200 }, { leads: 100, projects: 20 }));
+      for (let n = 1; n <= unlessSmoke(20, 1); n += 1)
+        portfolios.push({ name: `noise${n}`, leads: unlessSmoke(5_000, 50), projects: unlessSmoke(500, 5) });
       const start = performance.now();
       const ids = await loadPortfolios(database.owner, portfolios, { words: true });
       console.log(
@@ -173,7 +175,7 @@ async function pages(person: Person): Promise<void> {
   const query =
     "query ($after: Cursor) { leadsConnection(first: 1000, after: $after) { nodes { id } pageInfo { endCursor } } }";
   let after: string | null = null;
-  for (let n = 0; n < 20; n += 1)
+  for (let n = 0; n < unlessSmoke(20, 1); n += 1)
     after = (await person.get(query, { after })).leadsConnection.pageInfo.endCursor ?? after;
   const page = query.replace("1000", "50");
   const [first, deep] = [await time(() => person.get(page)), await time(() => person.get(page, { after }))];

@@ -4,15 +4,17 @@
  *
  * Claim: the lists across the portfolio cost at 1,000,000 offers no more than 1.5 × what they cost at 1,000. NOTE: the list of
  * one project reads, for a SELLER, all offers of the project, of which few are theirs.
- * BENCH_OFFERS sets the size of the largest portfolio.
+ * BENCH_SIZE sets the size of the largest portfolio.
  */
 import { onStatement } from "../src/database/statementEvents.ts";
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { loadOffers } from "./data/offers.ts";
 import { loadPortfolios, type Portfolio, type Viewers } from "./data/portfolios.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const SIZES = [1_000, Number(process.env.BENCH_OFFERS ?? 1_000_000)];
+const SIZES = [unlessSmoke(1_000, 100), sized(1_000_000, 200)];
+const OTHERS = unlessSmoke(20, 1);
 
 const list =
   "query ($filter: OffersFilter) { offers(first: 50, filter: $filter) { id status price legalName manual insertedAt } }";
@@ -55,7 +57,8 @@ export default async function offers(): Promise<void> {
           viewers: { owner: owner.id!, member: member.id!, seller: seller.id! },
         });
       }
-      for (let n = 1; n <= 20; n += 1) portfolios.push({ name: `noise${n}`, leads: 500 });
+      for (let n = 1; n <= OTHERS; n += 1)
+        portfolios.push({ name: `noise${n}`, leads: unlessSmoke(500, 10) });
       const start = performance.now();
       const ids = await loadPortfolios(database.owner, portfolios);
       for (const { name, leads } of portfolios)

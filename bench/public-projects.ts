@@ -5,15 +5,19 @@
  * is plain SQL with the same answer by the owner of the database: without row security, without HTTPS.
  *
  * Claim: at the larger size no median is above a second.
- * BENCH_PROJECTS sets how many projects there are.
+ * BENCH_SIZE sets how many projects there are.
  */
 import { Pool } from "pg";
 import { onStatement } from "../src/database/statementEvents.ts";
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { loadInventory } from "./data/projects.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const MOST = Number(process.env.BENCH_PROJECTS ?? 10_000);
+const MOST = sized(10_000, 12);
+const OTHERS = unlessSmoke(90, 1);
+/** Of the smaller database. */
+const FEW = unlessSmoke(10, 2);
 const ROLES = ["anonymous", "owner", "member", "seller"] as const;
 
 interface Case {
@@ -175,12 +179,15 @@ async function measure(projects: number): Promise<Figures> {
         member,
         seller,
       };
-      const own = Math.max(10, projects / 10);
+      const own = Math.max(FEW, Math.ceil(projects / 10));
       const start = performance.now();
       const ids = await loadInventory(database.owner, [
         { name: "own", projects: own, viewers: { owner: owner.id!, member: member.id!, seller: seller.id! } },
         ...(projects > own
-          ? Array.from({ length: 90 }, (_, n) => ({ name: `other-${n}`, projects: projects / 100 }))
+          ? Array.from({ length: OTHERS }, (_, n) => ({
+              name: `other-${n}`,
+              projects: Math.ceil(projects / 100),
+            }))
           : []),
       ]);
       const { rows } = await pool.query(
@@ -219,10 +226,10 @@ async function measure(projects: number): Promise<Figures> {
 }
 
 export default async function publicProjects(): Promise<void> {
-  const [small, large] = [await measure(10), await measure(MOST)];
+  const [small, large] = [await measure(FEW), await measure(MOST)];
   console.log("Milliseconds, median / 95 %.");
   for (const [size, figures] of [
-    ["10 projects", small],
+    [`${FEW} projects`, small],
     [`${MOST} projects`, large],
   ] as const) {
     console.log(

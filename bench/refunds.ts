@@ -9,9 +9,11 @@ import { performance } from "node:perf_hooks";
 import { representative, startPayments, type Payments } from "../test/harness/payments.ts";
 import { createIn } from "../test/harness/records.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const refunds = 100;
-const rounds = 3;
+/** At once; BENCH_SIZE sets it. */
+const refunds = sized(100, 3);
+const rounds = unlessSmoke(3, 1);
 const mutation = `mutation ($input: RefundProcessorChargeInput!) { refundProcessorCharge(input: $input) { amountRefunded } }`;
 
 /** Charges of 50.00 that were paid. */
@@ -76,7 +78,7 @@ export default (): Promise<void> =>
       for (let round = 0; round < rounds; round += 1)
         for (const [title, amount] of [
           ["one charge of 50.00", 1],
-          ["100 charges", refunds],
+          [`${refunds} charges`, refunds],
         ] as const) {
           const ids = await charges(world, card.id, amount);
           const { seconds, took, refunded, refused } = await refundAll(world, ids);

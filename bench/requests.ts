@@ -3,11 +3,13 @@ import { createWithPgClient, makePgService } from "postgraphile/adaptors/pg";
 import { startApi, type Api, type Person } from "../test/harness/api.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
 import { loadPortfolios } from "./data/portfolios.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
 const CONCURRENCY = 16;
-const SECONDS = 1.5;
-const ROUNDS = 5;
-const LEADS = 10_000;
+const SECONDS = unlessSmoke(1.5, 0.01);
+const ROUNDS = unlessSmoke(5, 1);
+/** BENCH_SIZE sets it. */
+const LEADS = sized(10_000, 100);
 
 async function perSecond(run: () => Promise<unknown>, seconds: number): Promise<number> {
   const start = performance.now();

@@ -3,14 +3,16 @@
  * (a third of the projects is PRIVATE), by an affiliated SELLER, and by a buyer who made three of them. Over HTTPS.
  *
  * Claim: a page costs at 1,000,000 reservations no more than 1.5 × what it costs at 1,000.
- * BENCH_RESERVATIONS sets the size of the larger portfolio.
+ * BENCH_SIZE sets the size of the larger portfolio.
  * Run: npm run bench -- reservations
  */
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { loadPortfolios, withoutIndexes } from "./data/portfolios.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const SIZES = [1_000, Number(process.env.BENCH_RESERVATIONS ?? 1_000_000)] as const;
+const SIZES = [unlessSmoke(1_000, 100), sized(1_000_000, 200)] as const;
+const ROUNDS = unlessSmoke(5, 1);
 
 const page = "id number status price totalContractPrice expiresAt notes allowedTransitions { to } insertedAt";
 const cases: Record<string, string> = {
@@ -68,7 +70,7 @@ export default (): Promise<void> =>
         for (const [title, query] of Object.entries(cases)) {
           const runs = await Promise.all(SIZES.map(async (): Promise<number[]> => []));
           // In turns, so that what else the machine does meets both.
-          for (let round = 0; round < 5; round += 1)
+          for (let round = 0; round < ROUNDS; round += 1)
             for (const [i, size] of SIZES.entries())
               runs[i]!.push(
                 ...(await time(() => people.get(size)![role]!.get(query), { most: 20, seconds: 1 })),

@@ -1,9 +1,11 @@
 import { Client } from "pg";
 import { startScratchCluster } from "../test/database/scratchCluster.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
 /** Forms of the one statement that puts settings in place, each prepared, in transactions of its own, on one connection. */
-const ROUNDS = 16;
-const CALLS = 1000;
+const ROUNDS = unlessSmoke(16, 1);
+/** In a round; BENCH_SIZE sets it. */
+const CALLS = sized(1_000, 2);
 const SETTINGS = [
   ["role", "bench_user"],
   ["plat.user_id", "0198c5e2-7d55-7d10-b1b0-5a9d1a3e6a11"],

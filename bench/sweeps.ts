@@ -6,9 +6,11 @@
 import { Pool } from "pg";
 import { sweep } from "../src/jobs/sweep.ts";
 import { withDatabase } from "./data/cluster.ts";
+import { sized } from "./data/size.ts";
 
-const many = 100_000;
-const deals = 2_000;
+/** BENCH_SIZE sets it. */
+const many = sized(100_000, 20);
+const deals = Math.ceil(many / 50);
 
 export default async function sweeps(): Promise<void> {
   await withDatabase(async ({ owner, ownerUrl }) => {

@@ -8,8 +8,12 @@ import pino from "pino";
 import { startTriggers } from "../src/workflows/triggers.ts";
 import { startWorld } from "../test/harness/world.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const amount = Number(process.env.EVENTS ?? 5000);
+/** Events that wait; BENCH_SIZE sets it. */
+const amount = sized(5_000, 20);
+const single = unlessSmoke(300, 3);
+const measured = unlessSmoke(100, 2);
 
 export default async function triggers(): Promise<void> {
   await withDatabase(async (database) => {
@@ -28,7 +32,7 @@ export default async function triggers(): Promise<void> {
         [world.project.id, some],
       );
     const oneByOne = async () => {
-      for (let i = 0; i < 300; i++) await leads(1);
+      for (let i = 0; i < single; i++) await leads(1);
     };
     const behind = async () =>
       (
@@ -68,10 +72,10 @@ export default async function triggers(): Promise<void> {
       const watched = await enabled(isNew);
       const looking = await start();
       console.log(
-        `300 leads one by one: ${without.toFixed(0)} ms, ${(await timed(oneByOne)).toFixed(0)} ms with a workflow that each starts`,
+        `${single} leads one by one: ${without.toFixed(0)} ms, ${(await timed(oneByOne)).toFixed(0)} ms with a workflow that each starts`,
       );
       const waits: number[] = [];
-      for (let i = 0; i < 100; i++) {
+      for (let i = 0; i < measured; i++) {
         await leads(1);
         waits.push(
           await timed(async () => {

@@ -6,9 +6,15 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
 import type { Answer, Person } from "../test/harness/api.ts";
-import { startService, temporaryFolder } from "../test/harness/service.ts";
+import { migratedFolder, startService, temporaryFolder } from "../test/harness/service.ts";
 import { picture, sendRaw, multipartBody } from "../test/harness/upload.ts";
 import sharp from "sharp";
+import { sized, unlessSmoke } from "./data/size.ts";
+
+/** Of a document, which may have 50; BENCH_SIZE sets it. */
+const megabytes = sized(50, 1);
+const pictures = unlessSmoke(20, 2);
+const [width, height] = unlessSmoke([2000, 1400], [200, 140]) as [number, number];
 
 const password = "correct horse battery staple";
 const documents = `mutation ($input: UploadProjectDocumentInput!) { uploadProjectDocument(input: $input) { id filesize } }`;
@@ -39,7 +45,7 @@ function document(size: number): Buffer {
 }
 
 export default async function uploads(): Promise<void> {
-  await using folder = await temporaryFolder();
+  await using folder = await (process.env.PLAT_TEST_MIGRATED ? migratedFolder() : temporaryFolder());
   await using service = await startService({
     env: { DATA_DIR: folder.path, NODE_EXTRA_CA_CERTS: undefined },
   });
@@ -82,28 +88,32 @@ export default async function uploads(): Promise<void> {
   // Warm, so that what is measured is the uploads and not the first of everything.
   await send(await encode(documents, document(1_000_000)));
   await send(await encode(images, await picture()));
-  const bodies = await Promise.all(Array.from({ length: 10 }, () => encode(documents, document(50_000_000))));
+  const bodies = await Promise.all(
+    Array.from({ length: 10 }, () => encode(documents, document(megabytes * 1_000_000))),
+  );
   for (const round of [1, 2]) {
     const started = performance.now();
     const { before, peak } = await peakMb(service.pid, () => Promise.all(bodies.map(send)));
     const seconds = (performance.now() - started) / 1000;
     console.log(
-      `10 × 50 MB at once, round ${round}: ${seconds.toFixed(1)} s, ${(500 / seconds).toFixed(0)} MB/s, memory ${before.toFixed(0)} → ${peak.toFixed(0)} MB (+${(peak - before).toFixed(0)})`,
+      `10 × ${megabytes} MB at once, round ${round}: ${seconds.toFixed(1)} s, ${((10 * megabytes) / seconds).toFixed(0)} MB/s, memory ${before.toFixed(0)} → ${peak.toFixed(0)} MB (+${(peak - before).toFixed(0)})`,
     );
   }
 
-  const noise = await sharp(randomBytes(2000 * 1400 * 3), { raw: { width: 2000, height: 1400, channels: 3 } })
+  const noise = await sharp(randomBytes(width * height * 3), { raw: { width, height, channels: 3 } })
     .jpeg({ quality: 75 })
     .toBuffer();
   const photos = await Promise.all(
-    Array.from({ length: 20 }, async (_, i) => encode(images, Buffer.concat([noise, Buffer.from([i])]))),
+    Array.from({ length: pictures }, async (_, i) =>
+      encode(images, Buffer.concat([noise, Buffer.from([i])])),
+    ),
   );
   const { before, peak } = await peakMb(service.pid, async () => {
     const started = performance.now();
     await Promise.all(photos.map(send));
     const each = (performance.now() - started) / photos.length;
     console.log(
-      `20 photos of ${(noise.length / 1e6).toFixed(1)} MB, 2,000 × 1,400 pixels, at once: ${each.toFixed(0)} ms each`,
+      `${pictures} photos of ${(noise.length / 1e6).toFixed(1)} MB, ${width} × ${height} pixels, at once: ${each.toFixed(0)} ms each`,
     );
   });
   console.log(

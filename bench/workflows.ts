@@ -9,8 +9,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { startWorld } from "../test/harness/world.ts";
 import { createWorkflow, runWorkflows } from "../test/workflows/world.ts";
 import { withDatabase } from "./data/cluster.ts";
+import { sized, unlessSmoke } from "./data/size.ts";
 
-const amount = Number(process.env.SUBJECTS ?? 100_000);
+/** Leads; BENCH_SIZE sets it. */
+const amount = sized(100_000, 20);
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
 
 /** Prints how long the work took, a rate where it is of something, and how far the memory of the process rose. */
@@ -78,7 +80,7 @@ export default async function workflows(): Promise<void> {
         for (;;) {
           const done = await runs();
           if (done >= 3 * amount) return done;
-          await pause(200);
+          await pause(unlessSmoke(200, 5));
         }
       });
       const before = await runs();
@@ -90,7 +92,7 @@ export default async function workflows(): Promise<void> {
         return cancelWorkflowExecutions.cancelledCount;
       });
       const after = await runs();
-      await pause(1500);
+      await pause(unlessSmoke(1500, 5));
       console.log(
         `steps taken before cancel answered: ${after - before}, in the 1.5 s after: ${(await runs()) - after}`,
       );

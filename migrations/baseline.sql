@@ -1,5 +1,5 @@
 --! Replaces: 000195-search-ideographs.sql sha1:42724f867062e4fa58eda91a04ebbc85f7a7d9fb
---! Through: 000065-text-messages.sql
+--! Through: 000065-text-messages.sql sha1:80cb648a049c67638ed3254d0170ae8f5c3f17da
 -- The chain of migrations was written anew once, before the first release. A database that the last version before made
 -- has the same tables, but for what follows; functions, policies, triggers, grants and comments are reconciled anyway.
 

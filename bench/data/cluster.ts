@@ -1,11 +1,10 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
-import type { TestDatabase } from "../../test/harness/database.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { smoke } from "./size.ts";
 
 export interface BenchDatabase extends TestDatabase {
   /** A connection of the owner's. */
@@ -14,23 +13,42 @@ export interface BenchDatabase extends TestDatabase {
 
 /** Runs the work on a migrated database of its own; nothing of it is left behind. */
 export async function withDatabase(work: (database: BenchDatabase) => Promise<void>): Promise<void> {
+  if (process.env.PLAT_TEST_CLUSTER) {
+    // In a test: a clone in the cluster of the run.
+    const database = await createTestDatabase();
+    return withOwner(database, work).finally(database.drop);
+  }
+  const { copyDataDir, removeDataDir } = await import("../../src/database/dataDirs.ts");
+  const { migratedDataDir } = await import("../../src/cli/migratedDataDir.ts");
+  const { startEmbeddedPostgres } = await import("../../src/database/embedded.ts");
   const dataDir = await mkdtemp(join(tmpdir(), "plat-bench-"));
   // Started by root, the database runs as another user, who has to pass through.
   await chmod(dataDir, 0o711);
-  const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
-  const ownerUrl = postgres.connectionString;
   try {
-    await migrate(ownerUrl, { logger: { info() {}, warn: console.warn, error: console.error } });
-    const owner = new Client({ connectionString: ownerUrl });
-    await owner.connect();
+    await copyDataDir(await migratedDataDir(), dataDir);
+    const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
+    const ownerUrl = postgres.connectionString;
+    const drop = async () => {};
     try {
-      await work({ ownerUrl, authenticatorUrl: authenticatorUrl(ownerUrl), owner, drop: async () => {} });
+      await withOwner({ ownerUrl, authenticatorUrl: authenticatorUrl(ownerUrl), drop }, work);
     } finally {
-      await owner.end();
+      await postgres.stop();
     }
   } finally {
-    await postgres.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await removeDataDir(dataDir);
+  }
+}
+
+async function withOwner(
+  database: TestDatabase,
+  work: (database: BenchDatabase) => Promise<void>,
+): Promise<void> {
+  const owner = new Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  try {
+    await work({ ...database, owner });
+  } finally {
+    await owner.end();
   }
 }
 
@@ -45,6 +63,7 @@ export async function time(
   run: () => Promise<unknown>,
   { warm = 6, most = 60, seconds = 3 } = {},
 ): Promise<number[]> {
+  if (smoke) [warm, most] = [0, 1];
   const figures: number[] = [];
   const end = performance.now() + seconds * 1000;
   for (let n = 0; n < warm + most && (figures.length === 0 || performance.now() < end); n += 1) {

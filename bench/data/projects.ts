@@ -3,7 +3,7 @@
  * pictures. Triggers are off while it loads, so every column that they would fill is filled here.
  */
 import type { Client } from "pg";
-import type { Viewers } from "./portfolios.ts";
+import { fillSearchTexts, type Viewers } from "./portfolios.ts";
 
 export interface Inventory {
   name: string;
@@ -35,6 +35,7 @@ export async function loadInventory(
   );
   for (const inventory of inventories) ids.set(inventory.name, await load(client, inventory));
   await client.query("reset session_replication_role");
+  await fillSearchTexts(client);
   await client.query("vacuum (analyze)");
   return ids;
 }
@@ -106,12 +107,6 @@ async function load(client: Client, { name, projects, viewers }: Inventory): Pro
        generate_series(1, $2::int) n,
        lateral (select (array['AVAILABLE','AVAILABLE','AVAILABLE','SOLD','SOLD','UNRELEASED','UNRELEASED','OFF_MARKET','UNRELEASED','UNRELEASED'])[1 + n % 10] as status) s`,
     [id, UNITS_PER_PROJECT],
-  );
-  await client.query(
-    `insert into app_private.unit_texts (unit_id, organization_id, project_id, search_text)
-     select u.id, u.organization_id, u.project_id, app_private.unit_text(u.title, u.subtitle, u.number, u.building, u.mls_id, u.address)
-     from app_public.units u where u.organization_id = $1`,
-    [id],
   );
   // Pictures of the units of the first project.
   await client.query(

@@ -63,7 +63,7 @@ export async function checkChain(files: readonly SqlFile[], folder = repository)
 /** The last migration of the baseline, as migrations/baseline.sql names it. */
 function lastOfBaseline(files: readonly SqlFile[]): string | undefined {
   const marker = files.find(({ path }) => path === "migrations/baseline.sql");
-  return marker && /^--! Through: (\S+)$/m.exec(marker.text)?.[1];
+  return marker && /^--! Through: (\S+)/m.exec(marker.text)?.[1];
 }
 
 /** Committed files are numbered, so that their names are their order; all of them are the baseline where none is marked. */

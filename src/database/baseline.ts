@@ -11,8 +11,8 @@ import type { Migration } from "./committed.ts";
 export interface Baseline {
   /** The last migration of the chain before: its file and hash. */
   replaces: { file: string; hash: string };
-  /** The last file of the new chain that databases of that time have, in effect. */
-  through: string;
+  /** The last migration of the new chain that databases of that time have, in effect: its file and hash. */
+  through: { file: string; hash: string };
   /** What such a database lacks to be like a new one; may be empty. */
   bridge: string;
 }
@@ -33,12 +33,16 @@ export async function readBaseline(folder: string): Promise<Baseline | undefined
   });
   if (text === undefined) return undefined;
   const [, file, hash] = /^--! Replaces: (\S+) (\S+)$/m.exec(text) ?? [];
-  const [, through] = /^--! Through: (\S+)$/m.exec(text) ?? [];
-  if (!file || !hash || !through)
+  const [, last, lastHash] = /^--! Through: (\S+) (\S+)$/m.exec(text) ?? [];
+  if (!file || !hash || !last || !lastHash)
     throw new Error(
-      `${path} lacks one of its headers: "--! Replaces: <file> <hash>", "--! Through: <file>".`,
+      `${path} lacks one of its headers: "--! Replaces: <file> <hash>", "--! Through: <file> <hash>".`,
     );
-  return { replaces: { file, hash }, through, bridge: text.replaceAll(/^--! .*$/gm, "").trim() };
+  return {
+    replaces: { file, hash },
+    through: { file: last, hash: lastHash },
+    bridge: text.replaceAll(/^--! .*$/gm, "").trim(),
+  };
 }
 
 /** The migrations that a database has, in order. */
@@ -67,10 +71,11 @@ export async function takeOverBaseline(
   baseline: Baseline,
   migrations: readonly Migration[],
 ): Promise<void> {
-  const last = migrations.findIndex(({ file }) => file === baseline.through);
+  const { file: through, hash: throughHash } = baseline.through;
+  const last = migrations.findIndex(({ file, hash }) => file === through && hash === throughHash);
   if (last < 0)
     throw new Error(
-      `${baselineFile} names ${baseline.through}, which is not among the committed migrations.`,
+      `${baselineFile} names ${through} with the hash ${throughHash}, which is not among the committed migrations.`,
     );
   await owner.query("begin");
   try {

@@ -74,7 +74,7 @@ export async function migrate(connectionString: string, options: MigrateOptions 
       await takeOverBaseline(owner, baseline!, migrations);
       log?.info(
         { event: "migration.baseline" },
-        `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through}.`,
+        `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
       );
     } else await adoptCommitted(owner, migrations.slice(applied.length));
     await runChain(owner, connectionString, chain);

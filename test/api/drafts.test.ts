@@ -17,6 +17,8 @@ import { refusal } from "../harness/people.ts";
 import { createIn } from "../harness/records.ts";
 import { programOf } from "../harness/world.ts";
 import { createOutbox, runJobs } from "../tasks/worker.ts";
+import { until } from "../harness/until.ts";
+import { onStatement } from "../../src/database/statementEvents.ts";
 
 const fields = `id kind status subject body language tone purpose facts { statement subjectType subjectId field } warnings model error version
   lead { id } requestedBy { id } allowedTransitions { to }`;
@@ -437,11 +439,14 @@ test("a repeated request asks the provider once", async () => {
   const input = { leadId: lead };
   const withKey = (key: string, person = world.max, variables: object = { input }) =>
     person.ask(suggestion, variables as Record<string, unknown>, { headers: { "idempotency-key": key } });
+  let waiting = 0;
+  const stop = onStatement((text) => (waiting += Number(text.includes("generation_status"))));
   write = async (request) => {
-    await new Promise((done) => setTimeout(done, 150));
+    // The other two have found the first, and ask whether it is done.
+    await until(() => waiting >= 2);
     return embedded.write(request);
   };
-  const answers = await Promise.all([withKey("k1"), withKey("k1"), withKey("k1")]);
+  const answers = await Promise.all([withKey("k1"), withKey("k1"), withKey("k1")]).finally(stop);
   expect(new Set(answers.map(({ data }) => data.suggestLeadEmail.id)).size).toBe(1);
   expect((await withKey("k1")).data.suggestLeadEmail).toEqual(answers[0]!.data.suggestLeadEmail);
   expect(asked).toHaveLength(1);

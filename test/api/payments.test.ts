@@ -8,6 +8,7 @@ import { representative, startPayments, type Payments } from "../harness/payment
 import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
 import { sendRaw } from "../harness/upload.ts";
+import { until } from "../harness/until.ts";
 
 let world: Payments;
 let create: Create;
@@ -882,11 +883,7 @@ test("the service is killed while payments and refunds are under way: each is ma
     ),
     ...paid.map((chargeId) => send(world.owen, "refundProcessorCharge", { chargeId, amount: "5.00" })),
   ]);
-  for (
-    let now = before;
-    now.charged < before.charged + 3000 || now.refunded < before.refunded + 500;
-    now = await taken()
-  );
+  await until(taken, (now) => now.charged >= before.charged + 3000 && now.refunded >= before.refunded + 500);
   await service.stop("SIGKILL");
   await sent;
   await passTime(world.owner, "10 minutes");

@@ -594,7 +594,7 @@ test("what is there is taken: every type of step, every operator", async () => {
       },
       { type: "STOP", config: { reason: "Done" } },
     ],
-  }).catch((error: Error) => error);
+  });
   expect(id).toEqual(expect.any(String));
 });
 

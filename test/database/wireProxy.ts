@@ -1,4 +1,5 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+// oxlint-disable-next-line no-restricted-imports -- being slow is what it is for
 import { setTimeout as pause } from "node:timers/promises";
 
 /** A TCP proxy in front of PostgreSQL that counts round trips and can make the way longer. */

@@ -1,14 +1,11 @@
 /** Whatever people do at once, the rules hold: random operations by several of them, then every rule is looked for being broken. */
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, expect } from "@jest/globals";
 import * as fc from "fast-check";
 import { passTime } from "../harness/clock.ts";
 import { broken } from "./invariants.ts";
 import { moves, play } from "./model.ts";
 import { startDeals, type Deals } from "./world.ts";
-
-/** Runs of another seed: `SEED=7 npm test -- test/deals`. */
-const seed = Number(process.env.SEED ?? 1);
-const runs = Number(process.env.RUNS ?? 12);
+import { testWithSeeds } from "../harness/seeds.ts";
 
 let deals: Deals;
 beforeAll(async () => {
@@ -16,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => deals?.stop());
 
-test("random deals of several people at once break no rule", async () => {
+testWithSeeds("random deals of several people at once break no rule", async (seed) => {
   const codes = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(
@@ -39,9 +36,8 @@ test("random deals of several people at once break no rule", async () => {
         expect(await broken(deals.owner)).toEqual({});
       },
     ),
-    { seed, numRuns: runs, endOnFailure: true },
+    { seed, numRuns: 12, endOnFailure: true },
   );
-  if (process.env.SEED) console.log(Object.fromEntries(codes));
   // It would prove nothing if everything was refused.
   expect(codes.get("OK")).toBeGreaterThan(100);
 });

@@ -64,6 +64,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       look();
     });
   const ready = logged("Plat is ready.").then((line) => (JSON.parse(line) as { address: string }).address);
+  // oxlint-disable-next-line no-restricted-globals -- the end of a wait
   const timer = setTimeout(() => child.kill("SIGKILL"), readyWithinMs);
   const first = await Promise.race([ready, exit]);
   clearTimeout(timer);

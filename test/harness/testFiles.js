@@ -28,21 +28,23 @@ function read(file) {
   return found;
 }
 
-/** @param {string} file */
-function needsDatabase(file) {
-  const seen = new Set([file]);
-  for (const next of seen) {
-    const found = read(next);
-    if (found.asks) return true;
-    for (const path of found.imports) seen.add(path);
-  }
-  return false;
+/** A file and all that it imports. @param {string} file */
+function closure(file) {
+  const seen = new Set([join(folder, file)]);
+  for (const next of seen) for (const path of read(next).imports) seen.add(path);
+  return [...seen];
 }
 
-/** @returns {{ database: string[], unit: string[] }} patterns of jest */
-export function testFiles() {
-  const files = globSync("**/*.test.ts", { cwd: folder }).toSorted();
-  const database = files.filter((file) => needsDatabase(join(folder, file)));
+/**
+ * @param {{ long: boolean }} options long: those only that do more in the long form
+ * @returns {{ database: string[], unit: string[] }} patterns of jest
+ */
+export function testFiles({ long }) {
+  const seeds = join(folder, "harness/seeds.ts");
+  const files = globSync("**/*.test.ts", { cwd: folder })
+    .toSorted()
+    .filter((file) => !long || closure(file).includes(seeds));
+  const database = files.filter((file) => closure(file).some((path) => read(path).asks));
   const pattern = (/** @type {string} */ file) => `<rootDir>/test/${file}`;
   return {
     database: database.map(pattern),

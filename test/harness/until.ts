@@ -1,3 +1,4 @@
+// oxlint-disable-next-line no-restricted-imports -- here it is
 import { setTimeout as pause } from "node:timers/promises";
 
 /**

@@ -2,7 +2,7 @@
  * The whole service dies in the middle of it all, again and again, API and worker at once: webhooks have every committed event
  * and none that was rolled back, and each step of a workflow has had its effect exactly once.
  *
- * CHANGES=1000 takes as many committed changes, and a fifth of that rolled back, and kills five times.
+ * The long form takes a thousand changes, and kills five times.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
@@ -14,12 +14,13 @@ import { until } from "../harness/until.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createWorkflow } from "../workflows/world.ts";
+import { long } from "../harness/seeds.ts";
 
-const committed = Number(process.env.CHANGES ?? 60);
+const committed = long ? 1000 : 60;
 const rolledBack = committed / 5;
-const kills = process.env.CHANGES ? 5 : 2;
+const kills = long ? 5 : 2;
 /** A service starts in between. */
-const patience = { withinMs: process.env.CHANGES ? 500_000 : 60_000 };
+const patience = { withinMs: long ? 500_000 : 60_000 };
 /** The key that the API of the harness signs with. */
 const jwtKeys = "test:a secret of the tests with at least 32 characters";
 

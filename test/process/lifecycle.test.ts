@@ -40,32 +40,39 @@ test("starts on an empty folder, keeps secrets for the owner, starts again on th
   expect(await isRunning(next)).toBe(false);
 }, 120_000);
 
-describe("a service that was killed", () => {
+describe("a service that runs", () => {
   let folder: Awaited<ReturnType<typeof migratedFolder>>;
-  let next: Service;
+  let service: Service | undefined;
   beforeAll(async () => {
     folder = await migratedFolder();
   });
   afterAll(async () => {
-    await next?.stop("SIGKILL");
+    await service?.stop("SIGKILL");
     await folder[Symbol.asyncDispose]();
   });
 
+  /** The service: the one that runs, or another where a test has ended it. */
+  async function running(): Promise<Service> {
+    if (service && !(await isRunning(service.pid))) service = undefined;
+    return (service ??= await startService({ env: { DATA_DIR: folder.path } }));
+  }
+
   test("after SIGKILL the next start stops the database that was left over, and goes on", async () => {
-    const env = { DATA_DIR: folder.path };
-    await using killed = await startService({ env });
+    const killed = await running();
     const leftover = await postmasterPid(folder.path);
     await killed.stop("SIGKILL");
-    next = await startService({ env });
+    const next = await running();
+    expect(next).not.toBe(killed);
     expect(await isRunning(leftover)).toBe(false);
     expect(await next.get("/readyz")).toMatchObject({ status: 200 });
   });
 
   test("a second signal does not wait for a request that does not end", async () => {
+    const { pid, baseUrl, exit, logged } = await running();
     const postmaster = await postmasterPid(folder.path);
     const socket = connect({
       host: "127.0.0.1",
-      port: Number(new URL(next.baseUrl).port),
+      port: Number(new URL(baseUrl).port),
       rejectUnauthorized: false,
     });
     await once(socket, "secureConnect");
@@ -73,46 +80,36 @@ describe("a service that was killed", () => {
     socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\n");
     await once(socket, "data");
     // The first second's signals count as one.
-    const impatient = setInterval(() => process.kill(next.pid, "SIGINT"), 100);
-    void next.exit.finally(() => clearInterval(impatient));
-    await next.logged("Stopping.");
-    expect(await next.exit).toMatchObject({ code: 130 });
+    const impatient = setInterval(() => process.kill(pid, "SIGINT"), 100);
+    void exit.finally(() => clearInterval(impatient));
+    await logged("Stopping.");
+    expect(await exit).toMatchObject({ code: 130 });
     socket.destroy();
     await gone(postmaster);
   });
-});
-
-describe("a service that runs", () => {
-  let folder: Awaited<ReturnType<typeof migratedFolder>>;
-  let service: Service;
-  beforeAll(async () => {
-    folder = await migratedFolder();
-    service = await startService({ env: { DATA_DIR: folder.path } });
-  });
-  afterAll(async () => {
-    await service?.stop("SIGKILL");
-    await folder[Symbol.asyncDispose]();
-  });
 
   test("a second service on the same folder is refused and does not disturb the first", async () => {
+    const first = await running();
     const refused = await runToExit({ env: { DATA_DIR: folder.path } });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
       /^Another Plat process is using the data folder .*choose another folder with DATA_DIR\.\n$/,
     );
-    expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+    expect(await first.get("/readyz")).toMatchObject({ status: 200 });
   });
 
   test("a port that is taken is refused in a sentence, and the database is stopped again", async () => {
+    const { baseUrl } = await running();
     await using other = await migratedFolder();
-    const refused = await runToExit({ env: { DATA_DIR: other.path, PORT: new URL(service.baseUrl).port } });
+    const refused = await runToExit({ env: { DATA_DIR: other.path, PORT: new URL(baseUrl).port } });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is taken by another program/);
     await expect(postmasterPid(other.path)).rejects.toMatchObject({ code: "ENOENT" });
   });
 
   test("ends itself with a failure when its database dies", async () => {
+    const { exit } = await running();
     process.kill(await postmasterPid(folder.path), "SIGQUIT");
-    expect(await service.exit).toMatchObject({ code: 1, signal: null });
+    expect(await exit).toMatchObject({ code: 1, signal: null });
   });
 });

@@ -139,7 +139,7 @@ test("only events that are wanted, committed and later than the webhook arrive",
     subjectId: id,
     changes: { name: ["Later", "Latest"] },
   });
-  while (!all.messages.some(({ id: known }) => known === update.id)) await all.next();
+  await until(() => all.messages.some(({ id: known }) => known === update.id));
   await reaches(some, settled);
   expect(receiver.messages).toHaveLength(1);
   const names = all.messages

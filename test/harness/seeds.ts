@@ -1,0 +1,55 @@
+/**
+ * Random tests. The suite plays the seed 1 and those that test/seeds.json keeps, so each run is like the one before. The long form,
+ * `npm run test:long`, plays new ones, says which, and keeps in that file those that found something: to be committed with what mends it.
+ * `SEED=7 npm run test:long` plays that one.
+ */
+import { randomInt } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { test } from "@jest/globals";
+
+/** Whether this is the long form, in which other tests may do more too. */
+export const long = process.env.TEST_LONG === "1";
+
+const file = resolve(import.meta.dirname, "../seeds.json");
+const freshSeeds = 10;
+
+/** A random test: `play` does the same for the same seed. */
+export function testWithSeeds(name: string, play: (seed: number) => Promise<void>): void {
+  if (!process.env.SEED) test.each([1, ...(read()[name] ?? [])])(`${name}, seed %i`, (seed) => play(seed));
+  if (!long) return;
+  const fresh = process.env.SEED
+    ? [Number(process.env.SEED)]
+    : Array.from({ length: freshSeeds }, () => randomInt(2 ** 31));
+  process.stderr.write(`${name}: new seeds ${fresh.join(", ")}\n`);
+  test.each(fresh)(`${name}, new seed %i`, (seed) =>
+    play(seed).catch((error: unknown) => {
+      keep(name, seed);
+      throw error;
+    }),
+  );
+}
+
+/**
+ * Numbers that look random and are the same for the same seed (mulberry32).
+ * @returns what gives the next one, a whole number from 0 on and below the one that it is given.
+ */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+function read(): Record<string, number[]> {
+  return JSON.parse(readFileSync(file, "utf8"));
+}
+
+function keep(name: string, seed: number): void {
+  const seeds = read();
+  seeds[name] = [...new Set([...(seeds[name] ?? []), seed])];
+  writeFileSync(file, `${JSON.stringify(seeds, null, 2)}\n`);
+}
