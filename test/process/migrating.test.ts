@@ -3,10 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
+import { readMigrations } from "../../src/database/committed.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { migratedCheck } from "../../src/database/migrated.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { until } from "../harness/until.ts";
 import { migrationFolder, runSql, type MigrationFolder } from "../harness/migrationFolder.ts";
 
 const answer = (text: string) =>
@@ -66,7 +67,7 @@ test("a process that was killed in the middle leaves the database as it was; the
     sql(
       "select 1 from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> pg_backend_pid() and datname like 'plat_reference%'",
     );
-  while ((await asleep()).length === 0) await delay(20);
+  await until(asleep, (sessions) => sessions.length > 0);
   const gone = once(child, "exit");
   child.kill("SIGKILL");
   await gone;
@@ -161,9 +162,10 @@ test("a database that ends before the baseline is refused with a sentence; one a
   await sql(`insert into app_public.units values (1, 'One'); delete from app_private.schema_objects;
     delete from graphile_migrate.migrations;
     insert into graphile_migrate.migrations (hash, filename) values ('sha1:01', '000001.sql'), ('sha1:08', '000008.sql')`);
+  const [first] = await readMigrations(join(folder.path, "committed"));
   await writeFile(
     join(folder.path, "baseline.sql"),
-    "--! Replaces: 000009-last.sql sha1:09\n--! Through: 000001-foundations.sql\n\nalter table app_public.units add floor int;\n",
+    `--! Replaces: 000009-last.sql sha1:09\n--! Through: ${first!.file} ${first!.hash}\n\nalter table app_public.units add floor int;\n`,
   );
   await expect(bring()).rejects.toThrow(
     /it ends at 000008\.sql of them: start the last of those versions on it once \(its last migration is 000009-last\.sql\), then this one\.$/,
