@@ -1,10 +1,210 @@
-import { ConfigError } from "./config.ts";
-import { runService } from "./service.ts";
+import { decideAddress, ownAddress } from "./address.ts";
+import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
+import { announce } from "./banner.ts";
+import { ConfigError, loadConfig } from "./config.ts";
+import { prepareDataDir } from "./dataDir.ts";
+import { migrate } from "./database/migrate.ts";
+import { makeWorkPool } from "./database/pool.ts";
+import { openDatabase, requireMigrated } from "./database/open.ts";
+import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoPayments } from "./demo/payments.ts";
+import { startGraphql } from "./graphql.ts";
+import { incomingFolder } from "./files/incoming.ts";
+import { createApp } from "./http/app.ts";
+import { healthz, readyz } from "./http/health.ts";
+import { serve } from "./http/serve.ts";
+import { taskContext } from "./jobs/context.ts";
+import { createLog, type Logger } from "./log.ts";
+import { createDraftProvider } from "./providers/drafts/index.ts";
+import { createFileStore } from "./providers/files/index.ts";
+import { createLocationProvider } from "./providers/location/index.ts";
+import { createMailProvider } from "./providers/mail/index.ts";
+import { createSmsProvider } from "./providers/sms/index.ts";
+import { openPayments } from "./providers/payments/index.ts";
+import { Readiness } from "./readiness.ts";
+import { reloadableApi } from "./reloadableApi.ts";
+import { createIntegrations } from "./integrations/integrations.ts";
+import { createSeal } from "./seal.ts";
+import { orderedShutdown } from "./shutdown.ts";
+import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { startNotificationReader } from "./notifications/reader.ts";
+import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
+import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
 
-try {
-  await runService(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
+const requestsFinishWithinMs = 10_000;
+
+/** What follows the files of the schema while the service runs: in development. */
+export type Follow = (running: {
+  ownerUrl: string;
+  authenticatorUrl: string;
+  log: Logger;
+  /** Has the API serve what the database holds now. */
+  reload(): Promise<void>;
+}) => Promise<{ stop(): Promise<void> }>;
+
+/**
+ * The composition root, in reading order. What is added to `shutdown` last is stopped first.
+ * @param follow where given, the migration that is being written is applied as well, and changes are followed.
+ * @throws ConfigError before anything was started.
+ */
+export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
+  const config = await decideAddress(loadConfig(process.env, argv));
+  const log = createLog(config.logLevel);
+  const shutdown = orderedShutdown(log);
+  const readiness = new Readiness();
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, "An unexpected failure.");
+    void shutdown.begin("failure", 1);
+  });
+
+  try {
+    prepareDataDir(config.dataDir);
+    const database = await openDatabase(config, log);
+    shutdown.add("database", database.end);
+    void database.exited.then(() => shutdown.begin("the embedded database ended", 1));
+
+    if (config.mode === "all" || config.mode === "migrate")
+      await migrate(database.ownerUrl, {
+        authenticatorUrl: database.authenticatorUrl,
+        logger: log,
+        current: follow !== undefined,
+      });
+    const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
+    shutdown.add("files", fileStore.close);
+    const demo =
+      config.demo && (config.mode === "all" || config.mode === "migrate")
+        ? await loadDemo(database.ownerUrl, {
+            store: fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+          })
+        : "absent";
+    if (demo === "loaded") log.info("The demo organization is loaded.");
+    if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
+    await requireMigrated(database);
+    readiness.add("migrated", async () => (await database.missing()).length === 0);
+
+    const payments = await openPayments({
+      stripe: config.stripe,
+      ownerUrl: database.ownerUrl,
+      endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
+      returnUrl: config.webUrl ?? config.baseUrl,
+      serviceUrl: config.baseUrl,
+      log,
+    });
+    shutdown.add("payments", payments.close);
+    if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
+    const drafts = createDraftProvider(config.ai);
+    const sms = createSmsProvider(config);
+
+    if (config.mode === "all" || config.mode === "worker") {
+      const mail = createMailProvider({
+        smtpUrl: config.smtpUrl,
+        dataDir: config.dataDir,
+        from: config.mailFrom,
+      });
+      shutdown.add("mail", mail.close);
+      const { operatorEmail, webUrl = config.baseUrl } = config;
+      const seal = createSeal(await loadSecretKeys(config));
+      const viewers = makeWorkPool({
+        connectionString: database.authenticatorUrl,
+        max: config.workerConcurrency,
+        applicationName: "plat-worker",
+        log,
+      });
+      shutdown.add("worker's connections", () => viewers.end());
+      const worker = await startWorker({
+        connectionString: database.ownerUrl,
+        concurrency: config.workerConcurrency,
+        log,
+        presets: [
+          taskContext({
+            mail,
+            fileStore,
+            incomingFolder: incomingFolder(config.dataDir),
+            viewers,
+            payments: payments.processor,
+            seal,
+            integrations: createIntegrations({
+              seal,
+              policy: { loopback: config.loopbackWebhooks },
+              baseUrl: config.baseUrl,
+              oauth: config.oauth,
+              query: (text, values) => viewers.query(text, values),
+            }),
+            webUrl,
+            operatorEmail,
+            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
+          }),
+        ],
+      });
+      shutdown.add("worker", worker.stop);
+      readiness.add("worker", worker.isRunning);
+      const notifications = startNotificationReader({ connectionString: database.ownerUrl, log });
+      shutdown.add("notifications", notifications.stop);
+      const sending = {
+        connectionString: database.ownerUrl,
+        seal,
+        loopback: config.loopbackWebhooks,
+        log,
+      };
+      const dispatcher = await startDispatcher(sending);
+      shutdown.add("webhooks", dispatcher.stop);
+      const workflows = await startWorkflows({ ...sending, drafts, sms });
+      shutdown.add("workflows", workflows.stop);
+      const triggers = await startTriggers(sending);
+      shutdown.add("triggers", triggers.stop);
+    }
+
+    if (config.mode === "all" || config.mode === "api") {
+      const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
+      const options = {
+        authenticatorUrl: database.authenticatorUrl,
+        poolSize: config.poolSize,
+        jwtKeys: await loadJwtKeys(config),
+        secretKeys: await loadSecretKeys(config),
+        loopbackWebhooks: config.loopbackWebhooks,
+        oauth: config.oauth,
+        drafts,
+        fileStore,
+        dataDir: config.dataDir,
+        baseUrl: config.baseUrl,
+        location: createLocationProvider(config),
+        payments: payments.processor,
+        sms,
+        log,
+      };
+      const api = await reloadableApi(async () => {
+        const graphql = await startGraphql(options);
+        return { graphql, app: createApp({ config, log, pages, ...graphql.transport }) };
+      });
+      shutdown.add("GraphQL", api.release);
+      readiness.add("database", api.isReachable);
+
+      const listener = await serve(api.handler, config);
+      shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
+      if (follow) {
+        const { ownerUrl, authenticatorUrl } = database;
+        const following = await follow({ ownerUrl, authenticatorUrl, log, reload: api.reload });
+        shutdown.add("following the schema", following.stop);
+      }
+    }
+
+    shutdown.add("readiness", () => readiness.stop());
+    announce(config, log, demo === "absent" ? undefined : demoUser);
+  } catch (error) {
+    log.debug({ err: error }, "The start failed.");
+    console.error((error as Error).message);
+    await shutdown.begin("the start failed", 1);
+  }
 }
+
+if (import.meta.main)
+  try {
+    await runService(process.argv.slice(2));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }

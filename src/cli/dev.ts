@@ -1,7 +1,7 @@
 /** `npm run dev`: the service as `npm start` runs it, and a schema that follows its files from one save to the next. */
 import { ConfigError } from "../config.ts";
 import { followSchema } from "../dev/followSchema.ts";
-import { runService } from "../service.ts";
+import { runService } from "../server.ts";
 
 try {
   await runService(

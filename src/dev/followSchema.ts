@@ -7,7 +7,7 @@ import { onConnection } from "../database/onConnection.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { SchemaError } from "../database/schemaError.ts";
-import type { Follow } from "../service.ts";
+import type { Follow } from "../server.ts";
 import { applyChanges, changesApi, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 

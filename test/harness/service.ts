@@ -89,17 +89,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         child.stderr?.on("data", look);
         look();
       }),
-    told: (pattern, from = 0) =>
-      new Promise((found) => {
-        const look = () => {
-          const match = pattern.exec(output.stderr.slice(from));
-          if (!match) return;
-          child.stderr?.off("data", look);
-          found({ match, end: from + match.index + match[0].length });
-        };
-        child.stderr?.on("data", look);
-        look();
-      }),
+    told: async (pattern, from = 0) => {
+      const look = () => ({
+        said: output.stderr.slice(from),
+        match: pattern.exec(output.stderr.slice(from)),
+      });
+      const { match } = await until(look, (found) => found.match, { withinMs: readyWithinMs });
+      return { match: match!, end: from + match!.index + match![0].length };
+    },
     get: (path) => get(`${first}${path}`),
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");

@@ -5,7 +5,7 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
@@ -52,9 +52,10 @@ async function runOnce(dataDir: string): Promise<void> {
   if (code !== 0) throw new Error(`The service ended with ${code}:\n${output}`);
 }
 
-/** Every table rewritten, and of the write-ahead log only the end of its last segment. */
+/** Every table rewritten, and of the write-ahead log only the segment that ends it. */
 async function shrink(dataDir: string): Promise<void> {
   const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
+  let last: string | undefined;
   try {
     const url = new URL(postgres.connectionString);
     for (const database of ["template1", "postgres", "plat"]) {
@@ -62,17 +63,20 @@ async function shrink(dataDir: string): Promise<void> {
       const client = new Client({ connectionString: url.href });
       await client.connect();
       await client.query("vacuum (full, analyze)");
+      await client.query("checkpoint");
       if (database === "plat") {
-        await client.query("alter system set wal_recycle = off");
-        await client.query("select pg_reload_conf()");
-        await client.query("checkpoint");
         await client.query("select pg_switch_wal()");
-        await client.query("alter system reset all");
-        await client.query("checkpoint");
+        const { rows } = await client.query<{ name: string }>(
+          "select pg_walfile_name(pg_current_wal_lsn()) as name",
+        );
+        last = rows[0]!.name;
       }
       await client.end();
     }
   } finally {
     await postgres.stop();
   }
+  const log = join(dataDir, "postgres", "data", "pg_wal");
+  for (const segment of await readdir(log))
+    if (/^[0-9A-F]{24}$/.test(segment) && segment !== last) await rm(join(log, segment));
 }
