@@ -9,7 +9,6 @@ import { migratedCheck } from "../../src/database/migrated.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { until } from "../harness/until.ts";
 import { migrationFolder, runSql, type MigrationFolder } from "../harness/migrationFolder.ts";
-import { until } from "../harness/until.ts";
 
 const answer = (text: string) =>
   `create function app_public.answer() returns text language sql stable as $$ select '${text}' $$;`;
