@@ -543,8 +543,12 @@ test("the address of a file holds as it is, for nobody's other file", async () =
   expect(await statusOf(mine)).toBe(200);
   const bare = new URL(mine.pathname, mine);
   const crossed = new URL(`${theirs.pathname}${mine.search}`, mine);
-  const changed = new URL(mine.href.replace(/.$/, (last) => (last === "A" ? "B" : "A")));
-  for (const address of [bare, crossed, changed])
+  // Base64 may spell the same bytes with another last character.
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const changed = [...letters]
+    .filter((letter) => !mine.href.endsWith(letter))
+    .map((letter) => new URL(mine.href.replace(/.$/, letter)));
+  for (const address of [bare, crossed, ...changed])
     expect([address.href, await statusOf(address)]).toEqual([address.href, 403]);
 });
 

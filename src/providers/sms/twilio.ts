@@ -1,5 +1,5 @@
 /** The REST API of Twilio, which others speak too: https://www.twilio.com/docs/messaging/api/message-resource */
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { secondsOf } from "../../outbound/post.ts";
 import {
   SmsDeferred,
@@ -9,6 +9,7 @@ import {
   type SoughtMessage,
   type TakenMessage,
 } from "./message.ts";
+import { isSameText } from "../../sameText.ts";
 
 export interface TwilioAccount {
   accountSid: string;
@@ -256,7 +257,5 @@ export function signatureOf(authToken: string, url: string, params: URLSearchPar
 }
 
 function isSigned(authToken: string, url: string, params: URLSearchParams, signature = ""): boolean {
-  const given = Buffer.from(signature, "base64");
-  const wanted = Buffer.from(signatureOf(authToken, url, params), "base64");
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+  return isSameText(signature, signatureOf(authToken, url, params));
 }
