@@ -4,7 +4,6 @@ import { request } from "node:https";
 import ICAL from "ical.js";
 import { OAuth2Server } from "oauth2-mock-server";
 import pino from "pino";
-import { generate } from "selfsigned";
 import { Webhook } from "standardwebhooks";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher } from "../../src/webhooks/dispatcher.ts";
@@ -16,6 +15,7 @@ import { startSmtpServer, type SmtpServer } from "../tasks/smtp.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
 import { until } from "../harness/until.ts";
+import { testCertificate } from "../harness/certificate.ts";
 
 let world: Portfolio;
 let bea: Person;
@@ -93,7 +93,7 @@ beforeAll(async () => {
   provider = new OAuth2Server();
   await provider.issuer.keys.generate("RS256");
   await provider.start(0, "localhost");
-  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+  const { cert, key } = await testCertificate();
   [receiver, outbox, smtp] = await Promise.all([
     startReceiver(),
     createOutbox(),

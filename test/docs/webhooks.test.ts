@@ -4,7 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
-import { generate } from "selfsigned";
 import { freePort } from "../../src/freePort.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
@@ -12,6 +11,7 @@ import { secretKeys } from "../harness/api.ts";
 import { guideBlocks } from "../harness/guide.ts";
 import { temporaryFolder } from "../harness/service.ts";
 import { startWorld, type World } from "../harness/world.ts";
+import { testCertificate } from "../harness/certificate.ts";
 
 let world: World;
 let dispatcher: Dispatcher;
@@ -35,7 +35,7 @@ test("the receiver of the README prints the event", async () => {
     ({ heading, language }) => heading === "Receive a webhook" && language === "js",
   );
   await using folder = await temporaryFolder();
-  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+  const { cert, key } = await testCertificate();
   const [TLS_CERT, TLS_KEY] = [join(folder.path, "cert.pem"), join(folder.path, "key.pem")];
   await Promise.all([writeFile(TLS_CERT, cert), writeFile(TLS_KEY, key)]);
   const port = await freePort();

@@ -1,6 +1,6 @@
 /** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
 import pino from "pino";
-import { generate } from "selfsigned";
+import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import { settledDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
@@ -9,6 +9,7 @@ import { listen } from "../../src/http/listen.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
 import { jwtKeys, secretKeys } from "./api.ts";
+import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
 export { createIntegrations } from "../../src/integrations/integrations.ts";
@@ -38,7 +39,10 @@ const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
     }),
 });
 
-const certificate = generate([{ name: "commonName", value: "localhost" }]);
+const tokens = createLoginTokens(jwtKeys);
+
+/** The text of a token that SQL has decided on, as the API gives it out. */
+export const signLoginToken = (claims: string): string => tokens.sign(JSON.parse(claims));
 
 /** Serves a database over HTTPS on a port of its own. */
 export async function serve(
@@ -68,7 +72,7 @@ export async function serve(
     log,
     ...graphql.transport,
   });
-  const { cert, private: key } = await certificate;
+  const { cert, key } = await testCertificate();
   const listening = await listen(app, { port: 0, host: "127.0.0.1", cert, key });
   return {
     port: listening.port,

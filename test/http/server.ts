@@ -2,12 +2,12 @@ import { request as httpsRequest, Agent, type RequestOptions } from "node:https"
 import { request as httpRequest } from "node:http";
 import type { IncomingHttpHeaders } from "node:http";
 import pino from "pino";
-import { generate } from "selfsigned";
 import { makeGrafastSchema } from "postgraphile/grafast";
 import { type AppDeps, createApp } from "../../src/http/app.ts";
 import { CodedError } from "../../src/errors.ts";
 import { listen, type Listening } from "../../src/http/listen.ts";
 import { transportPreset } from "../../src/http/preset.ts";
+import { testCertificate } from "../harness/certificate.ts";
 
 /** What resolvers and the context function throw in these tests; set by the test that needs it. */
 export const faults: { resolver?: () => unknown; context?: () => unknown } = {};
@@ -117,7 +117,6 @@ export interface TestServer extends AsyncDisposable {
 }
 
 const agent = new Agent({ rejectUnauthorized: false, keepAlive: false });
-const certificate = generate([{ name: "commonName", value: "localhost" }]);
 
 /** A fresh HTTPS server on a free port, with a small schema in memory. */
 export async function startServer(
@@ -144,7 +143,7 @@ export async function startServer(
     constraintMessages: new Map(),
     ...rest,
   });
-  const { cert, private: key } = await certificate;
+  const { cert, key } = await testCertificate();
   const server = await listen(app, { port: 0, host: "127.0.0.1", cert, key });
 
   const send: TestServer["send"] = ({ body, plain, ...options }) =>

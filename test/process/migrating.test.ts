@@ -7,8 +7,8 @@ import { readMigrations } from "../../src/database/committed.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { migratedCheck } from "../../src/database/migrated.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { migrationFolder, runSql, type MigrationFolder } from "../harness/migrationFolder.ts";
 import { until } from "../harness/until.ts";
+import { migrationFolder, runSql, type MigrationFolder } from "../harness/migrationFolder.ts";
 
 const answer = (text: string) =>
   `create function app_public.answer() returns text language sql stable as $$ select '${text}' $$;`;
@@ -67,7 +67,7 @@ test("a process that was killed in the middle leaves the database as it was; the
     sql(
       "select 1 from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> pg_backend_pid() and datname like 'plat_reference%'",
     );
-  await until(asleep, (found) => found.length > 0);
+  await until(asleep, (sessions) => sessions.length > 0);
   const gone = once(child, "exit");
   child.kill("SIGKILL");
   await gone;

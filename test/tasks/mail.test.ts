@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import PostalMime from "postal-mime";
-import { generate } from "selfsigned";
 import {
   createMailProvider,
   MailDeferred,
@@ -12,6 +11,7 @@ import {
 } from "../../src/providers/mail/index.ts";
 import { organizationContacted, organizationInvite } from "../../src/providers/mail/templates.ts";
 import { answer, startSmtpServer, type SmtpServer } from "./smtp.ts";
+import { testCertificate } from "../harness/certificate.ts";
 
 const from = "Plat <no-reply@plat.example>";
 const message: MailMessage = {
@@ -135,9 +135,7 @@ describe("SMTP", () => {
   });
 
   test("takes up STARTTLS, and checks the certificate", async () => {
-    const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
-      keySize: 2048,
-    });
+    const { cert, key } = await testCertificate();
     server = await startSmtpServer({ cert, key });
     expect(await failure(sendBy(`smtp://127.0.0.1:${server.port}`))).toBeInstanceOf(MailDeferred);
     await sendBy(`smtp://127.0.0.1:${server.port}?tls.rejectUnauthorized=false`);

@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { generate } from "selfsigned";
 import { until } from "../harness/until.ts";
+import { testCertificate } from "../harness/certificate.ts";
 
 export interface Message {
   path: string;
@@ -35,7 +35,7 @@ export const status =
 
 /** A real HTTPS server that keeps what it is sent. */
 export async function startReceiver(): Promise<Receiver> {
-  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+  const { cert, key } = await testCertificate();
   const messages: Message[] = [];
   let answer: Answer = status(204);
   let given = 0;

@@ -1,0 +1,37 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+/** A certificate for localhost that nobody has signed, and its key. */
+export interface Certificate {
+  cert: string;
+  key: string;
+}
+
+interface Kept extends Certificate {
+  madeAt: number;
+}
+
+const folder = resolve(import.meta.dirname, "../../node_modules/.cache");
+const file = join(folder, "test-certificate.json");
+const keptForMs = 7 * 86_400_000;
+
+/** Made once and kept for a week: to load what makes it and to make it takes half a second in each realm. */
+export async function testCertificate(): Promise<Certificate> {
+  const kept = await readFile(file, "utf8").then(
+    (text) => JSON.parse(text) as Kept,
+    () => undefined,
+  );
+  if (kept && kept.madeAt > Date.now() - keptForMs) return kept;
+  const { generate } = await import("selfsigned");
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
+    keySize: 2048,
+  });
+  await mkdir(folder, { recursive: true });
+  // Whole or not at all: others read it meanwhile.
+  const unfinished = `${file}.${process.pid}`;
+  await writeFile(unfinished, JSON.stringify({ cert, key, madeAt: Date.now() } satisfies Kept), {
+    mode: 0o600,
+  });
+  await rename(unfinished, file);
+  return { cert, key };
+}
