@@ -5,12 +5,13 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import { closeConnections } from "../database/chain.ts";
+import { closeConnections, runChain } from "../database/chain.ts";
 import { readMigrations } from "../database/committed.ts";
-import { currentFile, readCurrent } from "../database/current.ts";
+import { currentFile, readCurrent, runCurrent } from "../database/current.ts";
 import { removeDataDir } from "../database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { prepare } from "../database/migrate.ts";
+import { onConnection } from "../database/onConnection.ts";
 import { removeLeftoverFolders, scratchFolder } from "../database/scratchFolder.ts";
 
 const require = createRequire(import.meta.url);
@@ -55,6 +56,11 @@ async function commitThere(connectionString: string, copy: string): Promise<void
   await cp(join(folder, "committed"), join(copy, "committed"), { recursive: true });
   await cp(join(folder, currentFile), join(copy, currentFile));
   await prepare(connectionString);
+  try {
+    await tryCurrent(connectionString);
+  } catch (error) {
+    return fail((error as Error).message);
+  }
   const errors: string[] = [];
   const logger = new Logger(() => (level, message) => {
     if (level === "error") errors.push(message);
@@ -80,4 +86,14 @@ async function commitThere(connectionString: string, copy: string): Promise<void
   await writeFile(join(folder, "committed", file), await readFile(join(copy, "committed", file)));
   await writeFile(join(folder, currentFile), "");
   console.log(`Committed ${join("migrations", "committed", file)}; migrations/current.sql is empty again.`);
+}
+
+/** Tells a fault with its place, before anything is committed. */
+async function tryCurrent(connectionString: string): Promise<void> {
+  await onConnection(connectionString, async (client) => {
+    await runChain(client, connectionString, { folder });
+    await client.query("begin");
+    await runCurrent(client, folder, await readCurrent(folder));
+    await client.query("rollback");
+  });
 }

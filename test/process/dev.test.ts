@@ -157,6 +157,18 @@ comment on table app_public.loop_things is 'A thing.';
     status: 1,
     stderr: expect.stringMatching(/^Say what the migration is called/),
   });
+  await save("current.sql", "create table app_public.faulty (id nothing);");
+  const faulty = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "faulty"], {
+    cwd: clone.path,
+    encoding: "utf8",
+  });
+  expect(faulty).toMatchObject({
+    status: 1,
+    stderr: 'migrations/current.sql:1:36: type "nothing" does not exist\n',
+  });
+  await said(/current\.sql:1:36: type "nothing" does not exist[^]*The API goes on as it was/);
+  await save("current.sql", table("label text not null, colour text"));
+
   const committed = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "loop-things"], {
     cwd: clone.path,
     encoding: "utf8",
