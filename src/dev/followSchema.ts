@@ -56,7 +56,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const none = { text: "", area: "", definitions: [], rest: [] };
       const changed = [...files, ...removed.map((path) => ({ ...none, path }))]
         .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
-        .filter(({ file, before }) => textsOf(file).symmetricDifference(before).size > 0);
+        .filter(({ file, before }) => isChanged(textsOf(file), before));
       const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
       const names = changed.map(({ file }) => relative(folder, file.path));
       if (current.text !== appliedCurrent) names.unshift(currentFile);
@@ -129,6 +129,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       },
     };
   };
+}
+
+function isChanged(now: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
+  return now.size !== before.size || [...now].some((text) => !before.has(text));
 }
 
 function statementsOf(files: readonly ObjectFile[]): Map<string, ReadonlySet<string>> {
