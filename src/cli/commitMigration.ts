@@ -2,15 +2,16 @@
  * `npm run migrations:commit -- <name>`: commits migrations/current.sql by graphile-migrate's own command, with databases of
  * a scratch cluster, so that nobody sets environment variables or computes a hash.
  */
-import { chmod } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import { closeConnections } from "../database/chain.ts";
+import { closeConnections, runChain } from "../database/chain.ts";
 import { readMigrations } from "../database/committed.ts";
-import { readCurrent } from "../database/current.ts";
+import { currentFile, readCurrent, runCurrent } from "../database/current.ts";
 import { removeDataDir } from "../database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
 import { prepare } from "../database/migrate.ts";
+import { onConnection } from "../database/onConnection.ts";
 import { removeLeftoverFolders, scratchFolder } from "../database/scratchFolder.ts";
 
 const require = createRequire(import.meta.url);
@@ -33,13 +34,13 @@ function fail(sentence: string): void {
   process.exitCode = 1;
 }
 
-async function inScratchCluster(work: (root: string) => Promise<void>): Promise<void> {
+async function inScratchCluster(work: (root: string, copy: string) => Promise<void>): Promise<void> {
   await removeLeftoverFolders();
   const dataDir = await scratchFolder("commit");
   try {
     const postgres = await startEmbeddedPostgres({ dataDir, fast: true });
     try {
-      await work(postgres.connectionString);
+      await work(postgres.connectionString, join(dataDir, "migrations"));
     } finally {
       await postgres.stop();
     }
@@ -48,10 +49,18 @@ async function inScratchCluster(work: (root: string) => Promise<void>): Promise<
   }
 }
 
-async function commitThere(connectionString: string): Promise<void> {
+/** In a copy of the folder, so that whoever follows it sees the new file and the empty one at once, or nothing. */
+async function commitThere(connectionString: string, copy: string): Promise<void> {
   const at = (database: string) =>
     Object.assign(new URL(connectionString), { pathname: `/${database}` }).href;
+  await cp(join(folder, "committed"), join(copy, "committed"), { recursive: true });
+  await cp(join(folder, currentFile), join(copy, currentFile));
   await prepare(connectionString);
+  try {
+    await tryCurrent(connectionString);
+  } catch (error) {
+    return fail((error as Error).message);
+  }
   const errors: string[] = [];
   const logger = new Logger(() => (level, message) => {
     if (level === "error") errors.push(message);
@@ -60,7 +69,7 @@ async function commitThere(connectionString: string): Promise<void> {
     await commit(
       {
         ...settings,
-        migrationsFolder: folder,
+        migrationsFolder: copy,
         connectionString,
         shadowConnectionString: at("shadow"),
         rootConnectionString: at("postgres"),
@@ -68,13 +77,23 @@ async function commitThere(connectionString: string): Promise<void> {
       },
       name,
     );
-    const file = (await readMigrations(join(folder, "committed"))).at(-1)!.file;
-    // Its own mode, 0440, would keep git from checking out another version.
-    await chmod(join(folder, "committed", file), 0o644);
-    console.log(`Committed ${join("migrations", "committed", file)}; migrations/current.sql is empty again.`);
   } catch (error) {
-    fail([...errors, (error as Error).message].join("\n"));
+    return fail([...errors, (error as Error).message].join("\n"));
   } finally {
     closeConnections();
   }
+  const { file } = (await readMigrations(join(copy, "committed"))).at(-1)!;
+  await writeFile(join(folder, "committed", file), await readFile(join(copy, "committed", file)));
+  await writeFile(join(folder, currentFile), "");
+  console.log(`Committed ${join("migrations", "committed", file)}; migrations/current.sql is empty again.`);
+}
+
+/** Tells a fault with its place, before anything is committed. */
+async function tryCurrent(connectionString: string): Promise<void> {
+  await onConnection(connectionString, async (client) => {
+    await runChain(client, connectionString, { folder });
+    await client.query("begin");
+    await runCurrent(client, folder, await readCurrent(folder));
+    await client.query("rollback");
+  });
 }

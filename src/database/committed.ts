@@ -67,6 +67,3 @@ export function migrationText(
   const headers = [`--! Previous: ${previous ?? "-"}`, `--! Hash: ${hash}`, ...migration.otherHeaders];
   return { hash, text: `${headers.join("\n")}\n\n${migration.body}` };
 }
-
-// The names by which other files still know these two.
-export { readMigrations as readChapters, migrationText as chapterText };

@@ -31,11 +31,12 @@ export function isStructure({ kind }: Pick<CatalogObject, "kind">): boolean {
   return !replaceableKinds.has(kind);
 }
 
-/** A difference of structure as a sentence. */
-export function driftSentence({ identity, here, wanted }: Difference): string {
-  if (!here) return `The database lacks ${identity}, which the migrations make.`;
-  if (!wanted) return `The database has ${identity}, which no migration makes.`;
-  return `The database has ${identity} otherwise than the migrations make it: ${oneLine(here.definition)} instead of ${oneLine(wanted.definition)}.`;
+/** A difference that stays as a sentence. */
+export function driftSentence({ kind, identity, here, wanted }: Difference): string {
+  const source = isStructure({ kind }) ? "migrations" : "files of objects";
+  if (!here) return `The database lacks ${identity}, which the ${source} make.`;
+  if (!wanted) return `The database has ${identity}, which the ${source} do not make.`;
+  return `The database has ${identity} otherwise than the ${source} make it: ${oneLine(here.definition)} instead of ${oneLine(wanted.definition)}.`;
 }
 
 function oneLine(text: string): string {

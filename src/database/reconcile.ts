@@ -42,19 +42,24 @@ export async function reconcile(
   reference: readonly CatalogObject[],
   { declaredTables, log, alongside, lockTimeoutMs = 2000, attempts = 10 }: ReconcileOptions,
 ): Promise<Reconciled> {
+  let drift: Difference[] = [];
   for (let tries = 1; ; tries++) {
     await target.query("begin");
     try {
       await target.query(`set local check_function_bodies = off; set local client_min_messages = warning;
         set local lock_timeout = ${lockTimeoutMs}`);
-      const done = await bringTogether(target, reference, declaredTables);
+      const done = await bringTogether(target, reference, declaredTables, (found) => (drift = found));
       await alongside?.(target);
       await target.query("commit");
       report(done, log);
       return done;
     } catch (error) {
       await target.query("rollback");
-      if (!isTransient(error)) throw error;
+      if (!isTransient(error)) {
+        // What cannot be made may be for want of a column that somebody dropped.
+        report({ changes: [], drift }, log);
+        throw error;
+      }
       const reason = error instanceof LockTimeout ? await error.describe(target) : (error as Error).message;
       if (tries === attempts)
         throw new Error(
@@ -75,20 +80,25 @@ async function bringTogether(
   target: Client,
   reference: readonly CatalogObject[],
   declaredTables: readonly string[],
+  foundDrift: (drift: Difference[]) => void,
 ): Promise<Reconciled> {
   const changes = new Map<string, Difference>();
   let structure: CatalogObject[] | undefined;
+  let before = "";
   for (let round = 1; ; round++) {
     const here = await readCatalog(target, { rowsOf: await existing(target, declaredTables) });
     const all = differences(here, reference);
     const replaceable = all.filter((difference) => !isStructure(difference));
     requireKept((structure ??= here.filter(isStructure)), here);
-    if (replaceable.length === 0) return { changes: [...changes.values()], drift: all.filter(isStructure) };
-    if (round > mostRounds)
-      throw new Error(
-        `The database does not become what the files of the schema say: ${replaceable[0]!.identity} stays different.`,
-      );
-    if (round === 1) await lockTables(target, replaceable);
+    if (round === 1) {
+      foundDrift(all.filter(isStructure));
+      await lockTables(target, replaceable);
+    }
+    // What is not the same even after it was made, such as a row that a trigger changes, is told and left at that.
+    const left = JSON.stringify(replaceable);
+    if (left === before || round > mostRounds || replaceable.length === 0)
+      return { changes: [...changes.values()], drift: all };
+    before = left;
     for (const difference of replaceable)
       if (!changes.has(difference.identity)) changes.set(difference.identity, difference);
     await runRound(target, replaceable);

@@ -8,7 +8,7 @@ import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../server.ts";
-import { applyChanges, changesApi, type ChangedFile } from "./quickApply.ts";
+import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
 /** Where a developer reads what became of a save. */
@@ -52,9 +52,11 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     /** What can be put in its place alone. */
     const quickly = async (since: number): Promise<void> => {
       const files = await readObjects(folder);
-      const changed = files
+      const removed = [...applied.keys()].filter((path) => !files.some((file) => file.path === path));
+      const none = { text: "", area: "", definitions: [], rest: [] };
+      const changed = [...files, ...removed.map((path) => ({ ...none, path }))]
         .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
-        .filter(({ file, before }) => texts(file).some((text) => !before.has(text)));
+        .filter(({ file, before }) => isChanged(textsOf(file), before));
       const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
       const names = changed.map(({ file }) => relative(folder, file.path));
       if (current.text !== appliedCurrent) names.unshift(currentFile);
@@ -129,12 +131,12 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
   };
 }
 
-function texts({ definitions, rest }: ObjectFile): string[] {
-  return [...definitions, ...rest].map(({ text }) => text);
+function isChanged(now: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
+  return now.size !== before.size || [...now].some((text) => !before.has(text));
 }
 
 function statementsOf(files: readonly ObjectFile[]): Map<string, ReadonlySet<string>> {
-  return new Map(files.map((file) => [file.path, new Set(texts(file))]));
+  return new Map(files.map((file) => [file.path, textsOf(file)]));
 }
 
 function ms(duration: number): string {

@@ -4,10 +4,11 @@
  */
 import type { Client, DatabaseError } from "pg";
 import { noteCurrent, onlyAdds, runCurrent } from "../database/current.ts";
-import { runInFoundOrder, type Step } from "../database/foundOrder.ts";
+import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
+import { madeBy, replacing, speaksOf, withoutBody } from "./statementForms.ts";
 
 /** A file that was saved, and the texts of the statements that it had when it was last applied. */
 export interface ChangedFile {
@@ -20,23 +21,18 @@ export interface ChangedFile {
  * PostgreSQL's own affair, and hold from the next request on.
  */
 export function changesApi(changed: readonly ChangedFile[]): boolean {
-  return changed.some(({ file, before }) => {
-    const frames = new Set([...before].map(frame));
-    return [...file.definitions, ...file.rest].some(
-      ({ text }) =>
-        !before.has(text) &&
-        !/^create\s+(?:policy|(?:constraint\s+)?trigger)\b/i.test(text) &&
-        !frames.has(frame(text)),
-    );
-  });
+  const shown = (texts: Iterable<string>) =>
+    [...texts]
+      .filter((text) => !["policy", "trigger"].includes(madeBy(text)?.kind ?? ""))
+      .map(withoutBody)
+      .toSorted()
+      .join("\0");
+  return changed.some(({ file, before }) => shown(textsOf(file)) !== shown(before));
 }
 
-/** A function without its body; any other statement as it is. */
-function frame(text: string): string {
-  const body = /^create\s[^]*?\bas\s+(\$\w*\$)([^]*)\1/i.exec(text);
-  return body && /^create\s+(?:or\s+replace\s+)?(?:function|procedure)\b/i.test(text)
-    ? text.replace(body[2]!, () => "")
-    : text;
+/** The statements of a file. */
+export function textsOf({ definitions, rest }: ObjectFile): Set<string> {
+  return new Set([...definitions, ...rest].map(({ text }) => text));
 }
 
 interface QuickStep extends Step {
@@ -65,17 +61,17 @@ export async function applyChanges(
   current: ChangedCurrent,
 ): Promise<boolean> {
   if (!onlyAdds(current.text, current.applied)) return false;
-  const steps = (part: "definitions" | "rest") =>
-    changed.flatMap(({ file, before }) =>
-      file[part].filter(({ text }) => !before.has(text)).map((statement) => quickStep(file, statement)),
-    );
+  const plans = changed.map(plan);
   await owner.query("begin; set local lock_timeout = '500ms'; set local client_min_messages = warning");
   try {
     if (current.text !== current.applied) {
       await runCurrent(owner, current.folder, current.text, current.applied);
       await noteCurrent(owner, current.text);
     }
-    for (const part of [steps("definitions"), steps("rest")]) {
+    for (const drop of plans.flatMap(({ drops }) => drops))
+      // Something else hangs on it, or there are two of that name.
+      if (await attempt(owner, drop)) return false;
+    for (const part of [plans.flatMap(({ definitions }) => definitions), plans.flatMap(({ rest }) => rest)]) {
       const left = await runInFoundOrder(
         owner,
         part.map((step) => [step]),
@@ -93,30 +89,28 @@ export async function applyChanges(
   }
 }
 
-function quickStep(file: ObjectFile, statement: SqlStatement): QuickStep {
-  const { text } = statement;
-  const replaceable = /^create\s+(?:or\s+replace\s+)?(?=(?:function|procedure|view|aggregate)\b)/i;
-  if (replaceable.test(text))
-    return { file, statement, sql: text.replace(replaceable, "create or replace ") };
-  return { file, statement, sql: dropBefore(text) + text };
-}
-
-const name = String.raw`((?:"[^"]+"|[\w.])+)`;
-const policy = new RegExp(String.raw`^create\s+policy\s+${name}\s+on\s+${name}`, "i");
-const trigger = new RegExp(
-  String.raw`^create\s+(?:or\s+replace\s+)?(?:constraint\s+)?trigger\s+${name}\s[^]*?\son\s+${name}`,
-  "i",
-);
-
-function dropBefore(text: string): string {
-  for (const [word, pattern] of [
-    ["policy", policy],
-    ["trigger", trigger],
-  ] as const) {
-    const found = pattern.exec(text);
-    if (found) return `drop ${word} if exists ${found[1]} on ${found[2]}; `;
-  }
-  return "";
+/**
+ * What is gone is dropped; what has other arguments or results, too, and made anew with what is said of it; the rest is
+ * replaced.
+ */
+function plan({ file, before }: ChangedFile) {
+  const now = textsOf(file);
+  const added = [...now].filter((text) => !before.has(text)).map(madeBy);
+  const lost = [...before].filter((text) => !now.has(text)).flatMap((text) => madeBy(text) ?? []);
+  const gone = lost.filter(
+    ({ kind, name, shape }) =>
+      !added.some((made) => made?.kind === kind && made.name === name && made.shape === shape),
+  );
+  const remade = gone.filter(({ name }) => added.some((made) => made?.name === name));
+  const steps = (statements: readonly SqlStatement[]) =>
+    statements
+      .filter(({ text }) => !before.has(text) || remade.some(({ name }) => speaksOf(text, name)))
+      .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
+  return {
+    drops: gone.map(({ drop }) => drop),
+    definitions: steps(file.definitions),
+    rest: steps(file.rest),
+  };
 }
 
 /** PostgreSQL counts in what it was sent. */

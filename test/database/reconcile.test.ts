@@ -174,11 +174,32 @@ test("structure that differs is told in a sentence each and left alone", async (
       /^The database has column app_public\.units\.name otherwise than the migrations make it: /,
     ),
     expect.stringMatching(/^The database lacks constraint leads_unit_fkey on app_public\.leads/),
-    expect.stringMatching(/^The database has index .*by_hand.*, which no migration makes\.$/),
+    expect.stringMatching(/^The database has index .*by_hand.*, which the migrations do not make\.$/),
   ]);
   expect(await sql("select count(*)::int as count from pg_indexes where indexname = 'by_hand'")).toEqual([
     { count: 1 },
   ]);
+});
+
+test("an object that cannot be made for want of a column is refused, after the sentence that says which is lacking", async () => {
+  await sql("drop view app_public.names; alter table app_public.units drop column name cascade");
+  await expect(edit("units.sql", ["select true", "select id > 0"])).rejects.toThrow(
+    /^The database could not be given view app_public\.names: column .*name.* does not exist/,
+  );
+  expect(lines[0]).toBe("The database lacks column app_public.units.name, which the migrations make.");
+});
+
+test("a declared row that does not become what was declared is told, and keeps nobody from starting", async () => {
+  await sql("insert into app_hidden.kinds values ('X', 'Undeletable')");
+  await folder.objects({
+    "keep.sql": `
+      create function app_hidden.keep() returns trigger language plpgsql as $$ begin return null; end $$;
+      create trigger keep before delete on app_hidden.kinds for each row execute function app_hidden.keep();`,
+  });
+  await bring();
+  expect(lines).toContain(
+    'The database has row app_hidden.kinds {"kind":"X"}, which the files of objects do not make.',
+  );
 });
 
 test("structure that hangs on a function is never dropped with it", async () => {

@@ -94,13 +94,27 @@ test("a fault is told with file, line and column, and the API goes on as it was"
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
 }, 60_000);
 
-test("what cannot be replaced in place is reconciled as a whole: another type of result, and the end of a function", async () => {
+test("a function with other arguments or another result takes the place of the former one; one that is gone is dropped", async () => {
   await save("objects/03-projects/probe.sql", probe("3").replace("returns text", "returns int"));
-  await said(/Brought the whole schema up to date in .* served/);
+  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: 3 } });
+  await save(
+    "objects/03-projects/probe.sql",
+    probe("n").replaceAll("loop_probe()", "loop_probe(n int)").replace("text", "int"),
+  );
+  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  expect(await ask("{ loopProbe(n: 4) }")).toMatchObject({ data: { loopProbe: 4 } });
   await save("objects/03-projects/probe.sql", "");
-  await said(/Schema, function: 0 created, 0 replaced, 1 dropped\.[^]*served/);
+  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
   expect((await ask("{ loopProbe }")).errors?.[0]?.message).toMatch(/Cannot query field "loopProbe"/);
+}, 60_000);
+
+test("what a statement had done that is gone is undone when the whole schema is reconciled", async () => {
+  await save("objects/03-projects/probe.sql", probe("'granted'"));
+  await said(/served/);
+  await save("objects/03-projects/probe.sql", probe("'granted'").replace(", plat_anonymous", ""));
+  await said(/Schema, grant: 0 created, 0 replaced, 1 dropped\.[^]*served/);
+  expect((await ask("{ loopProbe }")).errors).toHaveLength(1);
 }, 60_000);
 
 test("a table is worked out in current.sql, edited like a migration that runs once, committed by one command, and kept", async () => {
@@ -143,6 +157,18 @@ comment on table app_public.loop_things is 'A thing.';
     status: 1,
     stderr: expect.stringMatching(/^Say what the migration is called/),
   });
+  await save("current.sql", "create table app_public.faulty (id nothing);");
+  const faulty = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "faulty"], {
+    cwd: clone.path,
+    encoding: "utf8",
+  });
+  expect(faulty).toMatchObject({
+    status: 1,
+    stderr: 'migrations/current.sql:1:36: type "nothing" does not exist\n',
+  });
+  await said(/current\.sql:1:36: type "nothing" does not exist[^]*The API goes on as it was/);
+  await save("current.sql", table("label text not null, colour text"));
+
   const committed = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "loop-things"], {
     cwd: clone.path,
     encoding: "utf8",
@@ -159,9 +185,11 @@ comment on table app_public.loop_things is 'A thing.';
   });
   expect(check).toMatchObject({ status: 0, stderr: "" });
 
-  // The database had it already: it is not made anew, and the next start finds nothing to do.
+  // The database had it already: it is not made anew, here and at the next start.
   expect(await fields()).toContain("colour");
-  expect(await service.stop()).toMatchObject({ code: 0 });
+  const ended = await service.stop();
+  expect(ended.code).toBe(0);
+  expect(ended.stderr.slice(read)).not.toMatch(/The API goes on as it was/);
   service = await startService({
     clone: clone.path,
     env: { DATA_DIR: dataDir.path, GRAPHILE_ENV: "production" },

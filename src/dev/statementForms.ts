@@ -1,0 +1,64 @@
+/** What a statement of a file of objects makes, told from its text, and what takes it away again. */
+
+/** An object that one statement makes. */
+export interface Made {
+  kind: "function" | "procedure" | "view" | "policy" | "trigger";
+  /** As it is written. */
+  name: string;
+  /** Drops it; of a function only where its name says which. */
+  drop: string;
+  /** What cannot be replaced in place: of a function its arguments and results. */
+  shape: string;
+}
+
+const word = String.raw`((?:"[^"]+"|[\w.])+)`;
+const create = String.raw`^create\s+(?:or\s+replace\s+)?`;
+const attribute = String.raw`language|as|stable|immutable|volatile|security|begin|return|parallel|strict|called|cost|rows|set|leakproof`;
+const forms = {
+  routine: new RegExp(
+    String.raw`${create}(function|procedure)\s+${word}\s*(\([^]*?)\s(?:${attribute})\b`,
+    "i",
+  ),
+  view: new RegExp(String.raw`${create}view\s+${word}`, "i"),
+  policy: new RegExp(String.raw`^create\s+policy\s+${word}\s+on\s+${word}`, "i"),
+  trigger: new RegExp(String.raw`${create}(?:constraint\s+)?trigger\s+${word}\s[^]*?\son\s+${word}`, "i"),
+};
+
+/** Undefined for grants, comments, calls and whatever else makes no object of a name. */
+export function madeBy(text: string): Made | undefined {
+  const routine = forms.routine.exec(text);
+  if (routine) {
+    const [, kind, name, shape] = routine as unknown as [string, string, string, string];
+    const known = kind.toLowerCase() as "function" | "procedure";
+    return { kind: known, name, drop: `drop ${known} ${name};`, shape: shape.replaceAll(/\s+/g, " ") };
+  }
+  const view = forms.view.exec(text);
+  if (view) return { kind: "view", name: view[1]!, drop: `drop view ${view[1]};`, shape: "" };
+  for (const kind of ["policy", "trigger"] as const) {
+    const [, name, table] = forms[kind].exec(text) ?? [];
+    if (name) return { kind, name, drop: `drop ${kind} if exists ${name} on ${table};`, shape: "" };
+  }
+  return undefined;
+}
+
+/** The statement in a form that replaces what is there, where there is such a form. */
+export function replacing(text: string): string {
+  const made = madeBy(text);
+  if (made?.kind === "policy" || made?.kind === "trigger") return `${made.drop} ${text}`;
+  return text.replace(
+    /^create\s+(?:or\s+replace\s+)?(?=(?:function|procedure|view|aggregate)\b)/i,
+    "create or replace ",
+  );
+}
+
+/** Whether it says who may use an object, or what it is, of that name. */
+export function speaksOf(text: string, name: string): boolean {
+  if (!/^(?:grant|revoke|comment\s+on)\s/i.test(text)) return false;
+  return new RegExp(String.raw`(?<![\w.])${name.replaceAll(".", "\\.")}(?![\w.])`).test(text);
+}
+
+/** A function without its body; any other statement as it is. */
+export function withoutBody(text: string): string {
+  const [, , body] = /^create\s[^]*?\bas\s+(\$\w*\$)([^]*)\1/i.exec(text) ?? [];
+  return body !== undefined && forms.routine.test(text) ? text.replace(body, () => "") : text;
+}

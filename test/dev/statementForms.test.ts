@@ -1,0 +1,59 @@
+import { expect, test } from "@jest/globals";
+import { madeBy, replacing, speaksOf, withoutBody } from "../../src/dev/statementForms.ts";
+
+test("what a statement makes is told from its text, and how it is dropped", () => {
+  expect(
+    madeBy(
+      "create function app_public.f(a int default 1,\n  b text) returns setof app_public.t\nlanguage sql as $$ select 1 $$",
+    ),
+  ).toEqual({
+    kind: "function",
+    name: "app_public.f",
+    drop: "drop function app_public.f;",
+    shape: "(a int default 1, b text) returns setof app_public.t",
+  });
+  expect(madeBy("create or replace view app_public.v with (security_invoker) as select 1")).toMatchObject({
+    kind: "view",
+    drop: "drop view app_public.v;",
+  });
+  expect(madeBy('create policy "own rows" on app_public.t for select using (true)')).toMatchObject({
+    drop: 'drop policy if exists "own rows" on app_public.t;',
+  });
+  expect(
+    madeBy(
+      "create constraint trigger _500_x after update of a, b on app_public.t deferrable for each row execute function f()",
+    ),
+  ).toMatchObject({ kind: "trigger", drop: "drop trigger if exists _500_x on app_public.t;" });
+  for (const none of [
+    "grant select on app_public.t to plat_user",
+    "select app_private.make('f')",
+    "insert into t values (1)",
+  ])
+    expect(madeBy(none)).toBeUndefined();
+});
+
+test("functions and views are replaced; policies and triggers dropped before they are made", () => {
+  expect(replacing("create function f() returns int language sql as 'select 1'")).toMatch(
+    /^create or replace function f\(\)/,
+  );
+  expect(replacing("create or replace view v as select 1")).toBe("create or replace view v as select 1");
+  expect(replacing("create policy p on t")).toBe("drop policy if exists p on t; create policy p on t");
+  expect(replacing("comment on table t is 'T.'")).toBe("comment on table t is 'T.'");
+});
+
+test("grants and comments speak of the object of just that name", () => {
+  expect(speaksOf("grant execute on function app_public.f to plat_user", "app_public.f")).toBe(true);
+  expect(speaksOf("comment on function app_public.f(int) is 'F.'", "app_public.f")).toBe(true);
+  expect(speaksOf("grant execute on function app_public.f_more to plat_user", "app_public.f")).toBe(false);
+  expect(speaksOf("select app_private.make('app_public.f')", "app_public.f")).toBe(false);
+});
+
+test("a function's body does not count for its frame, all else does", () => {
+  const made = (body: string, more = "") =>
+    `create function f() returns int language sql ${more} as $$ ${body} $$;`;
+  expect(withoutBody(made("select 1"))).toBe(withoutBody(made("select 2")));
+  expect(withoutBody(made("select 1"))).not.toBe(withoutBody(made("select 1", "stable")));
+  expect(withoutBody("comment on function f() is 'as $$ a $$'")).toBe(
+    "comment on function f() is 'as $$ a $$'",
+  );
+});
