@@ -74,18 +74,19 @@ const pinned = {
  * owner's own privileges and what a partition has from its table are omitted.
  * @param client the owner's connection; inside of a transaction the reading is a part of it.
  * @param options rowsOf: tables whose rows are read as well, qualified, for example `app_private.error_codes`.
- * @throws Error when one of the schemas holds something that this reader does not know.
+ * @param options unknown: told what the schemas hold that this reader does not know, such as a rule.
+ * @throws Error when there is such a thing, and nobody to be told.
  */
 export async function readCatalog(
   client: ClientBase,
-  { rowsOf = [] }: { rowsOf?: readonly string[] } = {},
+  { rowsOf = [], unknown }: { rowsOf?: readonly string[]; unknown?: (names: string[]) => void } = {},
 ): Promise<CatalogObject[]> {
   return withPinnedSettings(client, async () => {
-    const unknown = await client.query<{ name: string }>(unknownObjectsQuery);
-    if (unknown.rows.length > 0)
-      throw new Error(
-        `The schema holds objects that the catalog reader does not know: ${unknown.rows.map(({ name }) => name).join(", ")}.`,
-      );
+    const { rows: unread } = await client.query<{ name: string }>(unknownObjectsQuery);
+    const names = unread.map(({ name }) => name);
+    if (names.length > 0 && !unknown)
+      throw new Error(`The schema holds objects that the catalog reader does not know: ${names.join(", ")}.`);
+    if (names.length > 0) unknown!(names);
     const objects: CatalogObject[] = [];
     const queries = [
       ...typeQueries,

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { Logger as WorkerLogger, runMigrations } from "graphile-worker";
 import type { Client, DatabaseError } from "pg";
+import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import type { MigrationLog } from "./migrationLog.ts";
 
 const require = createRequire(import.meta.url);
@@ -35,7 +36,8 @@ export function closeConnections(): void {
 }
 
 /**
- * Runs the committed migrations that a database lacks; graphile-migrate's connection is gone afterwards.
+ * Runs the committed migrations that a database lacks; graphile-migrate's connection is gone afterwards. A lock is waited for
+ * briefly, so that others do not queue behind, and then again after a pause: each migration is a transaction of its own.
  * @param owner a connection to the same database.
  */
 export async function runChain(
@@ -46,8 +48,14 @@ export async function runChain(
   const url = new URL(connectionString);
   const application = `plat migrate ${randomUUID()}`;
   url.searchParams.set("application_name", application);
+  const given = url.searchParams.get("options");
+  url.searchParams.set("options", `${given ? `${given} ` : ""}-c lock_timeout=${lockTimeoutMs}`);
   try {
-    await runMigrationsOf({ connectionString: url.href, migrationsFolder: folder, logger: chainLogger(log) });
+    await retried(
+      () =>
+        runMigrationsOf({ connectionString: url.href, migrationsFolder: folder, logger: chainLogger(log) }),
+      log,
+    );
   } catch (error) {
     if ((error as DatabaseError).code !== "2BP01") throw error;
     throw new Error(
@@ -62,6 +70,28 @@ export async function runChain(
       ]);
       if (rowCount === 0) break;
       await owner.query("select pg_sleep(0.005)");
+    }
+  }
+}
+
+async function retried(run: () => Promise<unknown>, log: MigrationLog | undefined): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await run();
+      return;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      if (tries === lockAttempts)
+        throw new Error(
+          `A migration could not be run in ${lockAttempts} attempts, since others hold a lock that it needs: end what holds it, or start again at a quieter time. ${(error as Error).message}`,
+          { cause: error },
+        );
+      await pauseAfter(tries, (pause) =>
+        log?.warn(
+          { event: "migration.lock_timeout", attempt: tries },
+          `A migration waited for a lock in vain; trying again in ${pause} ms.`,
+        ),
+      );
     }
   }
 }

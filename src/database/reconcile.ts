@@ -1,11 +1,11 @@
 /** Makes the replaceable objects of a database those of its reference, and tells where its structure differs. */
-import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { differences, driftSentence, isStructure, type Difference } from "./differences.ts";
+import { isTransient, lockAttempts, lockTimeoutMs as usualLockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import { LockTimeout, lockTables } from "./lockTables.ts";
 import type { MigrationLog } from "./migrationLog.ts";
-import { isTransient, runRound } from "./reconcileRounds.ts";
+import { runRound } from "./reconcileRounds.ts";
 
 export interface ReconcileOptions {
   /** Tables whose rows are declared, see applyObjects. */
@@ -26,8 +26,6 @@ export interface Reconciled {
 }
 
 const mostRounds = 8;
-const firstPauseMs = 100;
-const longestPauseMs = 3000;
 
 /**
  * Compares a database with its reference, and creates, replaces or drops what differs of functions, views, policies,
@@ -40,7 +38,13 @@ const longestPauseMs = 3000;
 export async function reconcile(
   target: Client,
   reference: readonly CatalogObject[],
-  { declaredTables, log, alongside, lockTimeoutMs = 2000, attempts = 10 }: ReconcileOptions,
+  {
+    declaredTables,
+    log,
+    alongside,
+    lockTimeoutMs = usualLockTimeoutMs,
+    attempts = lockAttempts,
+  }: ReconcileOptions,
 ): Promise<Reconciled> {
   let drift: Difference[] = [];
   for (let tries = 1; ; tries++) {
@@ -48,7 +52,10 @@ export async function reconcile(
     try {
       await target.query(`set local check_function_bodies = off; set local client_min_messages = warning;
         set local lock_timeout = ${lockTimeoutMs}`);
-      const done = await bringTogether(target, reference, declaredTables, (found) => (drift = found));
+      const done = await bringTogether(target, reference, declaredTables, {
+        found: (found) => (drift = found),
+        unknown: (names) => tellUnknown(names, log),
+      });
       await alongside?.(target);
       await target.query("commit");
       report(done, log);
@@ -66,12 +73,12 @@ export async function reconcile(
           `The schema could not be changed in ${attempts} attempts, since ${reason} End what holds the lock, or start again at a quieter time; nothing was changed.`,
           { cause: error },
         );
-      const pause = Math.min(firstPauseMs * 2 ** (tries - 1), longestPauseMs);
-      log?.warn(
-        { event: "schema.lock_timeout", attempt: tries },
-        `The schema could not be changed yet, since ${reason} Trying again in ${pause} ms.`,
+      await pauseAfter(tries, (pause) =>
+        log?.warn(
+          { event: "schema.lock_timeout", attempt: tries },
+          `The schema could not be changed yet, since ${reason} Trying again in ${pause} ms.`,
+        ),
       );
-      await delay(pause);
     }
   }
 }
@@ -80,18 +87,21 @@ async function bringTogether(
   target: Client,
   reference: readonly CatalogObject[],
   declaredTables: readonly string[],
-  foundDrift: (drift: Difference[]) => void,
+  drift: { found(drift: Difference[]): void; unknown(names: string[]): void },
 ): Promise<Reconciled> {
   const changes = new Map<string, Difference>();
   let structure: CatalogObject[] | undefined;
   let before = "";
   for (let round = 1; ; round++) {
-    const here = await readCatalog(target, { rowsOf: await existing(target, declaredTables) });
+    const here = await readCatalog(target, {
+      rowsOf: await existing(target, declaredTables),
+      unknown: (names) => round === 1 && drift.unknown(names),
+    });
     const all = differences(here, reference);
     const replaceable = all.filter((difference) => !isStructure(difference));
     requireKept((structure ??= here.filter(isStructure)), here);
     if (round === 1) {
-      foundDrift(all.filter(isStructure));
+      drift.found(all.filter(isStructure));
       await lockTables(target, replaceable);
     }
     // What is not the same even after it was made, such as a row that a trigger changes, is told and left at that.
@@ -122,6 +132,12 @@ function requireKept(before: readonly CatalogObject[], now: readonly CatalogObje
     throw new Error(
       `The ${lost.identity} depends on a function or view that has to be made anew or dropped: a migration has to change the ${lost.kind} first.`,
     );
+}
+
+/** What no migration can have made, since its reader would have refused it. */
+function tellUnknown(names: string[], log: MigrationLog | undefined): void {
+  for (const name of names)
+    log?.warn({ event: "schema.drift", object: name }, `No migration makes ${name}; it is left as it is.`);
 }
 
 const mostSentences = 20;

@@ -5,6 +5,7 @@
 import type { ClientBase, DatabaseError } from "pg";
 import type { CatalogObject } from "./catalog.ts";
 import type { Difference } from "./differences.ts";
+import { isTransient } from "./lockRetry.ts";
 import { attempt, runInFoundOrder, type FailedStep, type Step } from "./foundOrder.ts";
 import { rowsInUse } from "./rowsInUse.ts";
 
@@ -97,9 +98,4 @@ async function dropWithDependents(client: ClientBase, step: ObjectStep): Promise
   const error = await attempt(client, `${step.sql.slice(0, -1)} cascade;`);
   // It may have gone with another one.
   if (error && !["42883", "42P01"].includes(error.code ?? "")) throwFirst([{ step, error }]);
-}
-
-/** Whether the same may succeed a moment later: a lock that others hold, a deadlock, a conflict of two transactions. */
-export function isTransient(error: unknown): boolean {
-  return ["55P03", "40P01", "40001"].includes((error as DatabaseError).code ?? "");
 }

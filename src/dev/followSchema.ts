@@ -8,6 +8,7 @@ import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { startReferenceCluster } from "../database/referenceCluster.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../server.ts";
+import { tellFindings } from "./tellFindings.ts";
 import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
@@ -32,6 +33,9 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     /** While the whole schema is being changed, which an older reference would undo a newer save in. */
     let changing: Promise<void> = Promise.resolve();
     let isServed = true;
+    const findings = tellFindings(ownerUrl, say);
+    const check = () =>
+      findings().catch((error: unknown) => log.debug({ err: error }, "The schema was not checked."));
 
     const serve = async (what: string, since: number) => {
       const done = performance.now();
@@ -49,8 +53,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       }
     };
 
-    /** What can be put in its place alone. */
-    const quickly = async (since: number): Promise<void> => {
+    /** What can be put in its place alone. @returns whether it was. */
+    const quickly = async (since: number): Promise<boolean> => {
       const files = await readObjects(folder);
       const removed = [...applied.keys()].filter((path) => !files.some((file) => file.path === path));
       const none = { text: "", area: "", definitions: [], rest: [] };
@@ -60,19 +64,20 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
       const names = changed.map(({ file }) => relative(folder, file.path));
       if (current.text !== appliedCurrent) names.unshift(currentFile);
-      if (names.length === 0) return;
+      if (names.length === 0) return false;
       await changing;
-      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return;
+      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return false;
       applied = statementsOf(files);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
         say(`Applied ${names.join(", ")}; it holds ${ms(performance.now() - since)} after it was saved.`);
-        return;
+        return true;
       }
       appliedCurrent = current.text;
       await serve(`Applied ${names.join(", ")}`, since);
+      return true;
     };
-    const wholly = async (mine: number, since: number): Promise<void> => {
-      if (mine !== generation) return;
+    const wholly = async (mine: number, since: number): Promise<boolean> => {
+      if (mine !== generation) return false;
       const changes: string[] = [];
       const note = ({ event }: { event: string }, message: string) => {
         if (event === "schema.drift") say(message);
@@ -99,9 +104,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       } finally {
         changed.resolve();
       }
-      if (mine !== generation) return;
+      if (mine !== generation) return false;
       changes.forEach((change) => say(change));
       if (changes.length > 0 || !isServed) await serve("Brought the whole schema up to date", since);
+      return changes.length > 0;
     };
 
     const stop = await watchFolder(folder, () => {
@@ -110,9 +116,16 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       work = work.then(() =>
         told(async () => {
           if (mine !== generation) return;
-          await quickly(since);
+          const isApplied = await quickly(since);
           // Not waited for: the next save comes first.
-          whole = whole.then(() => told(() => wholly(mine, since)));
+          whole = whole.then(() =>
+            told(async () => {
+              // Beside the whole: what was forgotten is told as early as it can be seen.
+              const looked = isApplied ? check() : Promise.resolve();
+              const isChanged = await wholly(mine, since).finally(() => looked);
+              if (isChanged && mine === generation) await check();
+            }),
+          );
         }),
       );
     });

@@ -1,7 +1,7 @@
 /** The loop of who works on the schema: `npm run dev`, saving files, committing a migration. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { spawnSync } from "node:child_process";
-import { cp, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { cp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join, resolve } from "node:path";
 import { migratedFolder, startService, temporaryFolder, type Service } from "../harness/service.ts";
@@ -22,7 +22,7 @@ let read = 0;
 beforeAll(async () => {
   clone = await temporaryFolder();
   dataDir = await migratedFolder();
-  for (const name of ["src", "migrations", "package.json", ".gmrc"])
+  for (const name of ["src", "migrations", "docs", "package.json", ".gmrc"])
     await cp(join(repository, name), join(clone.path, name), { recursive: true });
   await symlink(join(repository, "node_modules"), join(clone.path, "node_modules"));
   service = await startService({
@@ -116,6 +116,17 @@ test("what a statement had done that is gone is undone when the whole schema is 
   await said(/Schema, grant: 0 created, 0 replaced, 1 dropped\.[^]*served/);
   expect((await ask("{ loopProbe }")).errors).toHaveLength(1);
 }, 60_000);
+
+test("what was forgotten is told after the save, with what to write", async () => {
+  const file = "objects/03-projects/forgotten.sql";
+  const forgotten = `create function app_public.forgotten() returns int language sql stable as $$ select 1 $$;
+    comment on function app_public.forgotten() is 'A number.';`;
+  await save(file, forgotten);
+  const [sentence] = await said(/function-grant: .*/);
+  expect(sentence).toMatch(/app_public\.forgotten.*grant execute/);
+  await rm(join(clone.path, "migrations", file));
+  await said(/Applied objects.03-projects.forgotten\.sql/);
+});
 
 test("a table is worked out in current.sql, edited like a migration that runs once, committed by one command, and kept", async () => {
   const table = (columns: string) => `

@@ -8,6 +8,7 @@ import { migrate } from "../../src/database/migrate.ts";
 import { migratedCheck } from "../../src/database/migrated.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { until } from "../harness/until.ts";
+import { Client } from "pg";
 import { migrationFolder, runSql, type MigrationFolder } from "../harness/migrationFolder.ts";
 
 const answer = (text: string) =>
@@ -183,4 +184,44 @@ test("a database that ends before the baseline is refused with a sentence; one a
     { filename: "000002.sql" },
   ]);
   expect(await bring()).toBe(false);
+});
+
+test("a migration that needs a lock that somebody holds is run once it is free, without others queueing behind it", async () => {
+  await folder.commit("later", "alter table app_public.units add price int;");
+  const holder = new Client({ connectionString: database.ownerUrl });
+  await holder.connect();
+  await holder.query("begin; lock table app_public.units in access share mode");
+  const told: string[] = [];
+  const log = {
+    info() {},
+    error() {},
+    warn({ event }: { event: string }) {
+      told.push(event);
+    },
+  };
+  const brought = migrate(database.ownerUrl, {
+    folder: folder.path,
+    authenticatorUrl: database.authenticatorUrl,
+    logger: log,
+  });
+  await until(() => told.includes("migration.lock_timeout"));
+  await holder.query("commit");
+  await holder.end();
+  await brought;
+  expect(await sql("select * from app_public.units")).toEqual([]);
+  expect(await sql("select price from app_public.units")).toEqual([]);
+});
+
+test("what somebody made by hand that no migration can make is told and left", async () => {
+  await sql("create rule quiet as on delete to app_public.units do instead nothing");
+  await folder.objects({ "answer.sql": answer("second") });
+  const told: string[] = [];
+  await migrate(database.ownerUrl, {
+    folder: folder.path,
+    authenticatorUrl: database.authenticatorUrl,
+    logger: { info() {}, error() {}, warn: (_about: unknown, message: string) => void told.push(message) },
+  });
+  expect(await answered()).toBe("second");
+  expect(told.filter((message) => /left as it is/.test(message))).toEqual([expect.stringContaining("quiet")]);
+  expect(await sql("select rulename from pg_rules where rulename = 'quiet'")).toHaveLength(1);
 });

@@ -1,0 +1,25 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { DatabaseError } from "pg";
+
+/** How long a change of the schema waits for a lock, so that others do not queue behind it for long; in milliseconds. */
+export const lockTimeoutMs = 2000;
+export const lockAttempts = 10;
+
+const firstPauseMs = 100;
+const longestPauseMs = 3000;
+
+/** Whether the same may succeed a moment later: a lock that others hold, a deadlock, a conflict of two transactions. */
+export function isTransient(error: unknown): boolean {
+  return ["55P03", "40P01", "40001"].includes((error as DatabaseError).code ?? "");
+}
+
+/**
+ * Waits before the next attempt, longer each time.
+ * @param attempt the one that failed, from 1
+ * @param tell gets how long, in milliseconds
+ */
+export async function pauseAfter(attempt: number, tell: (pauseMs: number) => void): Promise<void> {
+  const pause = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs);
+  tell(pause);
+  await delay(pause);
+}
