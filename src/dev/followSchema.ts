@@ -122,8 +122,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
             told(async () => {
               // Beside the whole: what was forgotten is told as early as it can be seen.
               const looked = isApplied ? check() : Promise.resolve();
-              const isChanged = await wholly(mine, since).finally(() => looked);
-              if (isChanged && mine === generation) await check();
+              const brought = await wholly(mine, since).finally(() => looked);
+              if (brought && mine === generation) await check();
             }),
           );
         }),
