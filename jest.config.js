@@ -4,6 +4,8 @@ import { testFiles } from "./test/harness/testFiles.js";
 
 const { database, unit } = testFiles({ long: process.env.TEST_LONG === "1" });
 const common = {
+  // Jest looks through all files of these before it begins.
+  roots: ["<rootDir>/test", "<rootDir>/src", "<rootDir>/bench"],
   extensionsToTreatAsEsm: [".ts"],
   transform: { "\\.ts$": "<rootDir>/test/harness/strip-types.cjs" },
 };

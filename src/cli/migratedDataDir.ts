@@ -3,7 +3,8 @@
  * It lies in node_modules/.cache/migrated. Nobody ever starts it there, so that runs side by side can share it.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { access, constants, mkdir, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../database/embedded.ts";
@@ -11,7 +12,6 @@ import { migrate } from "../database/migrate.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-const cache = join(repository, "node_modules/.cache/migrated");
 /** What decides how the migrated database and its data folder look. */
 const sources = [
   "migrations",
@@ -30,15 +30,31 @@ const logger = { info() {}, warn: console.warn, error: console.error };
  * @returns the folder, from which `copyDataDir` copies.
  */
 export async function migratedDataDir(): Promise<string> {
+  const cache = await cacheFolder();
   const folder = join(cache, await contentKey());
   if (!(await stat(folder).catch(() => undefined))) {
-    await mkdir(cache, { recursive: true });
-    await removeStale();
+    await removeStale(cache);
     await make(folder);
   }
   const now = new Date();
   await utimes(folder, now, now);
   return folder;
+}
+
+/** Among the installed packages; below the system's temporary folder where those belong to somebody else. */
+async function cacheFolder(): Promise<string> {
+  const folder = join(repository, "node_modules/.cache/migrated");
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+    return folder;
+  } catch {
+    const own = join(tmpdir(), `plat-migrated-of-${process.getuid?.()}`);
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    if ((await stat(own)).uid !== process.getuid?.())
+      throw new Error(`${own} belongs to somebody else: remove it.`);
+    return own;
+  }
 }
 
 /** Changes with everything that the migrated database depends on. */
@@ -83,7 +99,7 @@ async function make(folder: string): Promise<void> {
 }
 
 /** Removes what no run has used for an hour, but not the latest few. */
-async function removeStale(): Promise<void> {
+async function removeStale(cache: string): Promise<void> {
   const found = await Promise.all(
     (await readdir(cache)).map(async (name) => {
       const folder = join(cache, name);

@@ -8,9 +8,12 @@ import { stopLeftover } from "./postmaster.ts";
 const memory = "/dev/shm";
 const gigabyte = 2 ** 30;
 
-/** An empty folder. Whoever makes it removes it, with `removeDataDir`. */
-export async function scratchFolder(name: string): Promise<string> {
-  const folder = await mkdtemp(join(await place(), `plat-${name}-${process.pid}-`));
+/**
+ * An empty folder. Whoever makes it removes it, with `removeDataDir`.
+ * @param onDisk where programs are run from it, too, which memory may forbid.
+ */
+export async function scratchFolder(name: string, { onDisk = false } = {}): Promise<string> {
+  const folder = await mkdtemp(join(onDisk ? tmpdir() : await place(), `plat-${name}-${process.pid}-`));
   // Started by root, the database runs as another user, who has to pass through.
   await chmod(folder, 0o711);
   return folder;
@@ -18,7 +21,10 @@ export async function scratchFolder(name: string): Promise<string> {
 
 /** Stops and removes what processes have left behind that were killed. */
 export async function removeLeftoverFolders(): Promise<void> {
-  const parent = await place();
+  for (const parent of new Set([await place(), tmpdir()])) await removeLeftovers(parent);
+}
+
+async function removeLeftovers(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const pid = Number(/^plat-[a-z]+-(\d+)-\w{6}$/.exec(name)?.[1]);
     if (!pid || isAlive(pid)) continue;

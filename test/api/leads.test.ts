@@ -1,7 +1,7 @@
 /** What leads do: states, events, partial updates, deletion, and what happens when many write at once. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
-import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { untouched } from "../harness/untouched.ts";
 import { programOf } from "../harness/world.ts";
 
@@ -196,8 +196,8 @@ describe("states", () => {
       ((from === "LOST" || from === "UNQUALIFIED") && open.includes(to)));
 
   test.each(all)("from %s: the listed steps pass, all others are refused", async (from) => {
-    for (const to of all) {
-      const { id } = await create({});
+    const tryStep = async (to: string) => {
+      const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Lena Lead" });
       // As the service, which alone may take every step.
       const steps = from === "NEW" ? [] : [from];
       for (const status of steps) {
@@ -218,7 +218,10 @@ describe("states", () => {
           client.release();
         }
       }
-      const now = await read(id);
+      const { lead: now } = await world.owen.get(
+        "query ($id: ID!) { lead(id: $id) { allowedTransitions { to } } }",
+        { id },
+      );
       expect(now.allowedTransitions.map((t: any) => t.to)).toEqual(
         all.filter((state) => allowed(from, state)).sort(),
       );
@@ -237,7 +240,8 @@ describe("states", () => {
               allowedTransitions: now.allowedTransitions.map((t: any) => t.to),
             },
       );
-    }
+    };
+    for (let at = 0; at < all.length; at += 5) await Promise.all(all.slice(at, at + 5).map(tryStep));
   });
 
   test.each(all)("a lead cannot, or can, begin as %s", async (status) => {

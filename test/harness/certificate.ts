@@ -26,12 +26,15 @@ export async function testCertificate(): Promise<Certificate> {
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
     keySize: 2048,
   });
+  // Where the packages belong to somebody else, it is made anew each time.
+  await keep({ cert, key, madeAt: Date.now() }).catch(() => {});
+  return { cert, key };
+}
+
+async function keep(made: Kept): Promise<void> {
   await mkdir(folder, { recursive: true });
   // Whole or not at all: others read it meanwhile.
   const unfinished = `${file}.${process.pid}`;
-  await writeFile(unfinished, JSON.stringify({ cert, key, madeAt: Date.now() } satisfies Kept), {
-    mode: 0o600,
-  });
+  await writeFile(unfinished, JSON.stringify(made), { mode: 0o600 });
   await rename(unfinished, file);
-  return { cert, key };
 }

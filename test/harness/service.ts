@@ -155,8 +155,11 @@ function get(url: string): Promise<{ status: number; body: unknown }> {
 }
 
 /** A data folder that goes away with the test, cluster included. Mode 0711 unless told otherwise. */
-export async function temporaryFolder(mode = 0o711): Promise<AsyncDisposable & { path: string }> {
-  const path = await scratchFolder("process");
+export async function temporaryFolder(
+  mode = 0o711,
+  options?: { onDisk: boolean },
+): Promise<AsyncDisposable & { path: string }> {
+  const path = await scratchFolder("process", options);
   await chmod(path, mode);
   return { path, [Symbol.asyncDispose]: () => removeDataDir(path) };
 }

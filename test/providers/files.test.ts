@@ -98,13 +98,14 @@ describe.each(Object.keys(stores))("%s", (name) => {
 });
 
 test("the folder keeps out of others' hands, and keys within it", async () => {
-  const store = stores["the folder"]!();
+  const dataDir = await mkdtemp(join(folder, "own-"));
+  const store = createFileStore({ dataDir });
   const key = newKey();
   await putBytes(store, key, Buffer.from("x"));
-  const path = join(folder, "files", key.slice(0, 2));
+  const path = join(dataDir, "files", key.slice(0, 2));
   expect((await stat(path)).mode & 0o777).toBe(0o700);
   expect((await stat(join(path, key.slice(2)))).mode & 0o777).toBe(0o600);
-  expect(await readdir(join(folder, "files", "unfinished"))).toEqual([]);
+  expect(await readdir(join(dataDir, "files", "unfinished"))).toEqual([]);
   for (const bad of ["../../etc/passwd", "a/b", "", "AB", "abc..d"])
     await expect(store.get(bad)).rejects.toThrow("no key");
 });

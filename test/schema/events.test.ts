@@ -76,11 +76,16 @@ describe("a statement that changes many rows", () => {
   });
 
   test("gives each row its event with its own record", async () => {
+    const { rows: made } = await people.owner.query<{ id: string }>(`${insertLeads} returning id`, [
+      homes[0]!.project,
+      1000,
+    ]);
     const { rows } = await people.owner.query(
       `select count(*)::int as events, count(distinct e.subject_id)::int as subjects from app_public.events e
-       join app_public.leads l on l.id = e.subject_id and l.name = e.data ->> 'name' where e.name = 'lead.created'`,
+       join app_public.leads l on l.id = e.subject_id and l.name = e.data ->> 'name' where e.name = 'lead.created' and l.id = any ($1)`,
+      [made.map(({ id }) => id)],
     );
-    expect(rows).toEqual([{ events: 1001, subjects: 1001 }]);
+    expect(rows).toEqual([{ events: 1000, subjects: 1000 }]);
   });
 });
 

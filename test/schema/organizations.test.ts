@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, refusal, type People } from "../harness/people.ts";
 
@@ -191,6 +191,10 @@ describe("update_organization_notifications", () => {
 });
 
 describe("contact_organization and contact_service", () => {
+  beforeEach(() =>
+    people.owner.query("delete from graphile_worker._private_jobs; delete from app_private.rate_limits"),
+  );
+
   const contact = "select id from app_public.contact_organization($1, 'Vi', $2, 'Hello')";
   const jobs = async (task: string) =>
     (

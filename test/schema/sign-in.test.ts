@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
 import { pgSettings, type Claims } from "../../src/auth/claims.ts";
@@ -471,6 +471,11 @@ describe("one-time codes", () => {
     run(nobody, "select * from app_public.reset_password($1, $2)", [code, password]);
   const jobs = () =>
     one("select count(*)::int from graphile_worker.jobs where task_identifier = 'user__otp_requested'");
+  beforeEach(() =>
+    owner.query(
+      "delete from app_private.user_otps; delete from app_private.tries; delete from graphile_worker._private_jobs",
+    ),
+  );
 
   test("the answer is true in any case; a job exists for an account only", async () => {
     expect(await request("nobody@example.com")).toBe(true);
@@ -530,6 +535,8 @@ describe("one-time codes", () => {
   });
 
   test("a changed password voids an open code", async () => {
+    const [first] = await issue("eve");
+    await reset(first!.code, oldHash);
     const [code] = await issue("eve");
     await run(as("eve"), "select app_public.update_password($1, $2)", [oldHash, oldHash]);
     await expect(reset(code!.code)).rejects.toThrow("unknown, used or older");

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";
@@ -22,6 +22,11 @@ afterAll(async () => {
   await people.end();
   await database.drop();
   await outbox.remove();
+});
+
+beforeEach(async () => {
+  await people.owner.query("delete from graphile_worker._private_jobs");
+  await outbox.take();
 });
 
 const invite = async (email: string): Promise<string> => {
