@@ -11,9 +11,10 @@ import type { Setter } from "./settings.ts";
 import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
 
-/** How often a statement is sent again after 40001 or 40P01, and the longest pause before it, in milliseconds. */
-const MOST_RETRIES = 3;
-const LONGEST_PAUSE_MS = 20;
+/** How often a statement is sent again after 40001 or 40P01. */
+const MOST_RETRIES = 5;
+/** The longest random pause before each, in milliseconds: where many are in each other's way, they have to spread. */
+const longestPauseMs = (retries: number) => 20 * 3 ** retries;
 
 /**
  * The client that a `withPgClient` callback gets: **each `query` is a transaction of its own**, one round trip with the
@@ -46,8 +47,8 @@ export class FusedClient implements NodePostgresPgClient {
 
   /**
    * Runs one statement under the settings and waits for its commit.
-   * A statement refused with 40001 (serialization) or 40P01 (deadlock) is sent again, up to three times after a small
-   * random pause: it was the whole unit of work, and the server has undone all of it.
+   * A statement refused with 40001 (serialization) or 40P01 (deadlock) is sent again, up to five times after a random
+   * pause that grows: it was the whole unit of work, and the server has undone all of it.
    */
   query<TData>(query: PgClientQuery): Promise<PgClientResult<TData>> {
     return this.#enqueue(async () => {
@@ -56,7 +57,7 @@ export class FusedClient implements NodePostgresPgClient {
           return await afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query));
         } catch (error) {
           if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
-          await pause(Math.random() * LONGEST_PAUSE_MS);
+          await pause(Math.random() * longestPauseMs(retries));
         }
       }
     });
