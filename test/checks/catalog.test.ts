@@ -9,6 +9,7 @@ import { rules } from "../../src/checks/index.ts";
 import type { Finding } from "../../src/checks/rule.ts";
 import { sourceWords } from "../../src/checks/sources.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { checkFiles } from "../../src/checks/files.ts";
 import { guideBlocks } from "../harness/guide.ts";
 import { faults } from "./faults.ts";
 
@@ -59,10 +60,13 @@ test("the schema keeps every rule", async () => {
   expect(await found([])).toEqual([]);
 });
 
-test("so does the table of the guide", async () => {
-  const blocks = await guideBlocks("docs/adding-a-table.md");
-  const sql = blocks.filter(({ language }) => language === "sql").map(({ text }) => text);
-  expect(await found(sql)).toEqual([]);
+test("so do the tables of the guides", async () => {
+  for (const guide of ["docs/adding-a-table.md", "docs/adding-files.md"]) {
+    const blocks = await guideBlocks(guide);
+    const sql = blocks.filter(({ language }) => language === "sql").map(({ text }) => text);
+    expect(await found(sql)).toEqual([]);
+    expect(checkFiles(sql.map((text, index) => ({ path: `${guide} ${index}`, text })))).toEqual([]);
+  }
 });
 
 test("every rule has a planted fault", () => {
