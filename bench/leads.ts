@@ -14,7 +14,7 @@ import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { loadPortfolios, type Portfolio, type Viewers } from "./data/portfolios.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-const MOST = sized(1_000_000, 200);
+const MOST = sized(1_000_000, 100);
 const SIZES = [...new Set([unlessSmoke(1_000, 100), Math.min(100_000, MOST), MOST])];
 
 interface Case {

@@ -8,9 +8,7 @@ import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
-import { startGraphql } from "./graphql.ts";
 import { incomingFolder } from "./files/incoming.ts";
-import { createApp } from "./http/app.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
@@ -158,6 +156,9 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     }
 
     if (config.mode === "all" || config.mode === "api") {
+      // PERF: half of all that is loaded; workers, migrations and refused starts do without.
+      const { startGraphql } = await import("./graphql.ts");
+      const { createApp } = await import("./http/app.ts");
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       const options = {
         authenticatorUrl: database.authenticatorUrl,

@@ -1,5 +1,6 @@
 /** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
 import { basename, relative } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
 import { migrate } from "../database/migrate.ts";
@@ -14,6 +15,9 @@ import { watchFolder } from "./watchFolder.ts";
 
 /** Where a developer reads what became of a save. */
 export type Say = (text: string) => void;
+
+/** Who saves one file after the other needs the whole schema after the last one only. */
+const restMs = 300;
 
 /**
  * Watches the folder of migrations. A file of objects that was saved is applied at once, and the API is built anew;
@@ -120,6 +124,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
           // Not waited for: the next save comes first.
           whole = whole.then(() =>
             told(async () => {
+              if (isApplied) await pause(restMs);
+              if (mine !== generation) return;
               // Beside the whole: what was forgotten is told as early as it can be seen.
               const looked = isApplied ? check() : Promise.resolve();
               const brought = await wholly(mine, since).finally(() => looked);

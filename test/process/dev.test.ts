@@ -138,8 +138,7 @@ create table app_public.loop_things (
 );
 alter table app_public.loop_things enable row level security;
 `;
-  await save("current.sql", table("label text not null"));
-  await said(/Applied current\.sql in .* served/);
+  // Both in one save; the table comes first whatever the order of the files.
   await save(
     "objects/03-projects/loop-things.sql",
     `select app_private.make_project_table('loop_things', 'loop_thing', 'marketing.read', 'marketing.manage');
@@ -147,7 +146,8 @@ grant insert (project_id, label), update (label), delete on app_public.loop_thin
 comment on table app_public.loop_things is 'A thing.';
 `,
   );
-  await said(/served/);
+  await save("current.sql", table("label text not null"));
+  await said(/Applied current\.sql, objects.03-projects.loop-things\.sql in .* served/);
   const fields = async () =>
     (
       (await ask('{ type: __type(name: "LoopThing") { fields { name } } }')).data!.type as {
