@@ -7,8 +7,8 @@ import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetr
 import type { MigrationLog } from "./migrationLog.ts";
 
 const require = createRequire(import.meta.url);
-const { migrate: runMigrationsOf, Logger } = require("graphile-migrate") as typeof import("graphile-migrate");
-const { clearAllPools } = require("graphile-migrate/dist/pgReal.js") as { clearAllPools(): void };
+// PERF: loaded where there is something to migrate.
+const graphileMigrate = () => require("graphile-migrate") as typeof import("graphile-migrate");
 
 export interface ChainOptions {
   /** The folder that holds `committed`. */
@@ -32,7 +32,7 @@ export async function migrateJobRunner(connectionString: string, log?: Migration
  * embedded database stops meanwhile. So its pools are closed at once.
  */
 export function closeConnections(): void {
-  clearAllPools();
+  (require("graphile-migrate/dist/pgReal.js") as { clearAllPools(): void }).clearAllPools();
 }
 
 /**
@@ -53,7 +53,11 @@ export async function runChain(
   try {
     await retried(
       () =>
-        runMigrationsOf({ connectionString: url.href, migrationsFolder: folder, logger: chainLogger(log) }),
+        graphileMigrate().migrate({
+          connectionString: url.href,
+          migrationsFolder: folder,
+          logger: chainLogger(log),
+        }),
       log,
     );
   } catch (error) {
@@ -97,7 +101,7 @@ async function retried(run: () => Promise<unknown>, log: MigrationLog | undefine
 }
 
 function chainLogger(log: MigrationLog | undefined) {
-  return new Logger(() => (level, message) => {
+  return new (graphileMigrate().Logger)(() => (level, message) => {
     if (level === "error") log?.error({ event: "migration.failed" }, message);
     else if (level === "info" && message.includes("Running migration"))
       log?.info({ event: "migration.run" }, message.replace(/^graphile-migrate: /, ""));

@@ -3,7 +3,6 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { generate } from "selfsigned";
 import type { Config } from "../config.ts";
 
 /** What a TLS server presents, in PEM. */
@@ -87,6 +86,8 @@ function bareHost(url: string): string {
 }
 
 async function selfSigned(names: string[], now: Date): Promise<Certificate> {
+  // PERF: loaded once in a year.
+  const { generate } = await import("selfsigned");
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
     keyType: "ec",
     curve: "P-256",

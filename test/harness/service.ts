@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { chmod, readFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join, resolve } from "node:path";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
+import { testCertificate } from "./certificate.ts";
 import { until } from "./until.ts";
 
 export interface ServiceOptions {
@@ -170,6 +171,10 @@ export async function migratedFolder(): Promise<AsyncDisposable & { path: string
   if (!from) throw new Error("There is no migrated folder: start the tests through `npm test`.");
   const folder = await temporaryFolder();
   await copyDataDir(from, folder.path);
+  // As the earlier run kept it: to make one takes as long as the copy.
+  const { cert, key } = await testCertificate();
+  await writeFile(join(folder.path, "certificate.pem"), cert);
+  await writeFile(join(folder.path, "key.pem"), key, { mode: 0o600 });
   return folder;
 }
 

@@ -1,7 +1,5 @@
-import { createAnthropic } from "./anthropic.ts";
 import type { RemoteOptions } from "./call.ts";
 import { createEmbedded } from "./embedded.ts";
-import { createOpenAi } from "./openai.ts";
 import type { DraftProvider } from "./provider.ts";
 
 export {
@@ -19,5 +17,15 @@ export interface DraftOptions extends RemoteOptions {
 /** Who writes drafts; without options the service composes them by itself, from facts alone and without any network. */
 export function createDraftProvider(options?: DraftOptions): DraftProvider {
   if (!options) return createEmbedded();
-  return options.provider === "openai" ? createOpenAi(options) : createAnthropic(options);
+  let loaded: Promise<DraftProvider> | undefined;
+  return {
+    name: options.provider === "openai" ? "OPENAI" : "ANTHROPIC",
+    write: async (request) => await (await (loaded ??= load(options))).write(request),
+  };
+}
+
+/** PERF: their clients are large, and most services use neither. */
+async function load(options: DraftOptions): Promise<DraftProvider> {
+  if (options.provider === "openai") return (await import("./openai.ts")).createOpenAi(options);
+  return (await import("./anthropic.ts")).createAnthropic(options);
 }
