@@ -1,7 +1,7 @@
 import { DatabaseError } from "pg";
 
 /** SQLSTATEs with which PostgreSQL asks for a whole transaction to be run again. */
-const RETRYABLE = new Set(["40001", "40P01"]);
+export const retryableStates: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
 /** SQLSTATEs after which the server closes the connection: administrator or crash shutdown, database dropped, idle limits. */
 const CLOSING = new Set(["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"]);
@@ -30,7 +30,7 @@ export function sqlState(error: unknown): string | undefined {
 
 /** Whether the unit of work failed only because of what others did at the same time: 40001, 40P01. */
 export function isRetryable(error: unknown): boolean {
-  return RETRYABLE.has(sqlState(error) ?? "");
+  return retryableStates.has(sqlState(error) ?? "");
 }
 
 /**

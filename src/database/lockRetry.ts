@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseError } from "pg";
+import { retryableStates } from "./databaseErrors.ts";
 
 /** How long a change of the schema waits for a lock, so that others do not queue behind it for long; in milliseconds. */
 export const lockTimeoutMs = 2000;
@@ -10,7 +11,8 @@ const longestPauseMs = 3000;
 
 /** Whether the same may succeed a moment later: a lock that others hold, a deadlock, a conflict of two transactions. */
 export function isTransient(error: unknown): boolean {
-  return ["55P03", "40P01", "40001"].includes((error as DatabaseError).code ?? "");
+  const { code = "" } = error as DatabaseError;
+  return code === "55P03" || retryableStates.has(code);
 }
 
 /**
