@@ -60,7 +60,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         const line = output.stdout
           .split("\n")
           .find((text) => text.includes(`"msg":${JSON.stringify(message)}`));
-        if (line) found(line);
+        if (!line) return;
+        child.stdout?.off("data", look);
+        found(line);
       };
       child.stdout?.on("data", look);
       look();
