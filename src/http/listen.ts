@@ -73,11 +73,17 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
  * to the plain one by its first byte.
  */
 export async function listen(app: RequestListener, options: ListenOptions): Promise<Listening> {
-  const { cert, key, headersWithin = HEADERS_MS, limits = connectionLimits() } = options;
+  const { headersWithin = HEADERS_MS, limits = connectionLimits() } = options;
   const paced = keepPace(app, options.pace ?? defaultPace);
   const times = timeouts(headersWithin);
   const secure = createHttpsServer(
-    { cert, key, minVersion: "TLSv1.2", handshakeTimeout: headersWithin, ...times },
+    {
+      cert: options.cert,
+      key: options.key,
+      minVersion: "TLSv1.2",
+      handshakeTimeout: headersWithin,
+      ...times,
+    },
     paced.app,
   );
   const plain = createHttpServer(times, paced.app);

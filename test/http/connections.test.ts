@@ -95,9 +95,9 @@ test("a client that asks for much and does not read loses its connection", async
     socket.pause();
     socket.write(`GET /${50 * MB} HTTP/1.1\r\nHost: a\r\n\r\n`);
     socket.on("error", () => {});
-    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const closed = new Promise<"closed">((resolve) => socket.once("close", () => resolve("closed")));
     const writing = setInterval(() => socket.write("x"), 50);
-    await closed.finally(() => clearInterval(writing));
+    expect(await closed.finally(() => clearInterval(writing))).toBe("closed");
   }
 });
 
@@ -132,6 +132,7 @@ test("an answer that is read slowly, but read, arrives whole", async () => {
       if (Math.floor(received / (2 * MB)) === before) return;
       // Reads in bursts, and longer in all than an answer may stand still.
       socket.pause();
+      // oxlint-disable-next-line no-restricted-globals -- how slow this reader is
       setTimeout(() => socket.resume(), 100);
     });
     await once(socket, "close");

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import type { Attack, HostileWorld } from "../attack.ts";
 
@@ -35,10 +34,8 @@ export default {
     const leave = () => sockets.forEach((socket) => socket.destroy());
     signal.addEventListener("abort", leave, { once: true });
     // Some of them stay until the service ends them; the next turn does not wait for that.
-    await Promise.race([
-      Promise.all(sockets.map((socket) => once(socket, "close"))),
-      delay(500, null, { signal }),
-    ]).catch(() => {});
+    const turn = AbortSignal.any([signal, AbortSignal.timeout(500)]);
+    await Promise.all(sockets.map((socket) => once(socket, "close", { signal: turn }))).catch(() => {});
     if (signal.aborted) leave();
   },
 } satisfies Attack;
