@@ -2,8 +2,6 @@
 import { globSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
-// Ends the processes that a benchmark starts; hooks cannot be made when it is loaded, inside of a test.
-import "../harness/child.ts";
 import { testCluster } from "../harness/database.ts";
 
 const folder = resolve(import.meta.dirname, "../../bench");
