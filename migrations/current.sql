@@ -1,0 +1,38 @@
+
+
+-- What a content counts for, and uploads of it that are not decided yet.
+alter table app_private.stored_files
+  add column organization_id uuid references app_public.organizations on delete set null,
+  add column stored_by_id uuid references app_public.users on delete set null,
+  add column pending int not null default 0;
+create index stored_files_organization on app_private.stored_files (organization_id);
+create index stored_files_stored_by on app_private.stored_files (stored_by_id);
+
+create table app_private.storage_used (
+  owner_id uuid primary key,
+  bytes bigint not null default 0 check (bytes >= 0)
+);
+alter table app_private.storage_used enable row level security;
+
+-- Stands for a content that has not been sent yet, where an upload is tried before it is read.
+insert into app_private.stored_files (checksum, filemime, filesize, is_stored, check_at)
+  values (repeat('0', 64), 'application/octet-stream', 1, true, 'infinity') on conflict do nothing;
+
+-- Contents that are there count for the record that has had them longest.
+do $$
+declare
+  file_table text;
+begin
+  for file_table in select t.table_name from app_private.file_tables t loop
+    execute format('update app_private.stored_files s set organization_id = f.organization_id,
+      stored_by_id = f.uploaded_by_id
+      from (select distinct on (checksum) checksum, organization_id, uploaded_by_id from app_public.%I
+        order by checksum, id) f
+      where s.checksum = f.checksum and s.organization_id is null', file_table);
+  end loop;
+end $$;
+insert into app_private.storage_used (owner_id, bytes)
+  select o.id, sum(s.filesize) from app_private.stored_files s
+  cross join lateral (values (s.organization_id), (s.stored_by_id)) o (id)
+  where o.id is not null group by o.id
+  on conflict (owner_id) do nothing;

@@ -24,7 +24,7 @@ await withScratchDatabase(async (ownerUrl) => {
       pool,
       signLoginToken: unused,
       signFileAddress: unused,
-      files: { take: unused, read: unused },
+      files: { admit: unused, take: unused, release: unused, read: unused },
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
       workflowChecks: unused,
       paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },

@@ -22,7 +22,9 @@ function completeErrors(answer: Answer, state: RequestState): void {
 export function graphql(grafserv: Grafserv): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
-    const result = await grafserv.answerOperation(request, response);
+    const answering = grafserv.answerOperation(request, response);
+    state.running = answering;
+    const result = await answering;
     if (result?.type === "json") {
       const answer = result.json as Answer;
       if (answer.errors) completeErrors(answer, state);

@@ -25,6 +25,9 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       operationName: undefined,
       operationType: undefined,
       errorCodes: new Set(),
+      sentFiles: [],
+      isDrained: false,
+      running: undefined,
     });
     next();
   };
