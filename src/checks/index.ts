@@ -4,6 +4,7 @@ import { grantRules } from "./grants.ts";
 import { keyRules } from "./keys.ts";
 import { nameRules } from "./names.ts";
 import { policyRules } from "./policies.ts";
+import { principalRules } from "./principals.ts";
 import type { Rule } from "./rule.ts";
 import { tableRules } from "./tables.ts";
 
@@ -13,6 +14,7 @@ export const rules: readonly Rule[] = [
   ...keyRules,
   ...grantRules,
   ...policyRules,
+  ...principalRules,
   ...functionRules,
   ...commentRules,
   ...nameRules,
