@@ -27325,7 +27325,10 @@ grant execute on function app_public.users_cards(app_public.users) to plat_anony
 
 -- Seen by the user and by those who share an organization with them.
 create function app_public.users_email(u app_public.users) returns app_public.email_address
-language sql stable as $function$ select i.email from app_hidden.user_identities i where i.user_id = u.id $function$;
+language sql stable as $function$
+  select coalesce((select i.email from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.email from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$function$;
 grant execute on function app_public.users_email(app_public.users) to plat_anonymous, plat_user;
 
 -- When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.
@@ -27398,7 +27401,10 @@ grant execute on function app_public.users_reservations(app_public.users) to pla
 
 -- Name for signing in; seen by the user and by those who share an organization with them.
 create function app_public.users_username(u app_public.users) returns text
-language sql stable as $function$ select i.username from app_hidden.user_identities i where i.user_id = u.id $function$;
+language sql stable as $function$
+  select coalesce((select i.username from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.username from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$function$;
 grant execute on function app_public.users_username(app_public.users) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -29094,6 +29100,30 @@ create index deadlines_due on app_hidden.deadlines (due_at);
 alter table app_hidden.deadlines enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_hidden.duplicate_accounts
+
+-- What createAccount answered for an address that has an account: a user without identity and password, whom nobody
+--   can sign in as. It goes after an hour; the owner of the address is told by mail.
+create table app_hidden.duplicate_accounts (
+  user_id                  uuid                         not null,
+  email                    app_public.email_address     not null,
+  username                 app_public.short_text,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint duplicate_accounts_pkey primary key (user_id),
+  constraint duplicate_accounts_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  -- A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.
+  constraint user_identities_username_format check (username::text ~ '^[A-Za-z0-9][A-Za-z0-9._-]{1,49}$')
+);
+
+create index duplicate_accounts_inserted_at on app_hidden.duplicate_accounts (inserted_at);
+
+alter table app_hidden.duplicate_accounts enable row level security;
+create policy self on app_hidden.duplicate_accounts for select to plat_anonymous, plat_user
+  using (user_id = (select app_public.current_user_id()));
+
+grant select on app_hidden.duplicate_accounts to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_hidden.import_columns
 
 -- The columns of an import, besides its name in the API under these spellings; type where it is not that of the
@@ -29323,7 +29353,6 @@ create table app_hidden.user_identities (
   email                    app_public.email_address     not null,
   username                 app_public.short_text,
   constraint user_identities_pkey primary key (user_id),
-  -- There is an account with this e-mail address already; sign in or reset its password.
   constraint user_identities_email unique (email),
   constraint user_identities_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
   constraint user_identities_email_lower check (email::text = lower(email::text)),
@@ -29592,6 +29621,24 @@ create table app_private.document_record (
 alter table app_private.document_record enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.email_verifications
+
+-- The one open code of a user that confirms the address of the account; only its SHA-256 is kept.
+create table app_private.email_verifications (
+  user_id                  uuid                         not null,
+  code_sha256              bytea                        not null,
+  expires_at               timestamp with time zone     not null,
+  constraint email_verifications_pkey primary key (user_id),
+  constraint email_verifications_code_sha256_key unique (code_sha256),
+  constraint email_verifications_user_id_fkey foreign key (user_id)
+    references app_public.users(id) on delete cascade
+);
+
+create index email_verifications_expires_at on app_private.email_verifications (expires_at);
+
+alter table app_private.email_verifications enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.error_codes
 
 -- The codes that extensions.code of an error may have.
@@ -29843,6 +29890,39 @@ create table app_private.lead_turns (
 );
 
 alter table app_private.lead_turns enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.limit_changes
+
+-- Limits that the operator of this service has changed: the name of one of app_private.limits, how many from now on,
+--   and why. No release changes these rows.
+create table app_private.limit_changes (
+  name                     text                         not null,
+  most                     integer                      not null,
+  reason                   text                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint limit_changes_pkey primary key (name),
+  constraint limit_changes_most check (most > 0)
+);
+
+alter table app_private.limit_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.limits
+
+-- What strangers, users and organizations may do how often. To change one for a service, insert a row into
+--   app_private.limit_changes.
+create table app_private.limits (
+  name                     text                         not null,
+  most                     integer                      not null,
+  within                   interval                     not null,
+  description              text                         not null,
+  constraint limits_pkey primary key (name),
+  constraint limits_most check (most > 0),
+  constraint limits_within check (within > '00:00:00'::interval)
+);
+
+alter table app_private.limits enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.mail_deliveries
@@ -30618,6 +30698,22 @@ create table app_private.tries (
 create index tries_last_at on app_private.tries (last_at);
 
 alter table app_private.tries enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.user_networks
+
+-- From which networks a user signed in during the last 90 days; only their SHA-256 is kept.
+create table app_private.user_networks (
+  user_id                  uuid                         not null,
+  network_sha256           bytea                        not null,
+  last_at                  timestamp with time zone     not null default now(),
+  constraint user_networks_pkey primary key (user_id, network_sha256),
+  constraint user_networks_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index user_networks_last_at on app_private.user_networks (last_at);
+
+alter table app_private.user_networks enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.user_otps
@@ -33525,15 +33621,19 @@ grant execute on function app_public.create_access_token(
 -- @arg last_name Family name.
 -- @arg username A further name for signing in, without @.
 --
--- Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.
+-- Creates a user account, and sends a code to its address for verifyEmail. Where the address has an account already,
+--   the answer is the same, nothing is made, and the mail says so: who asks does not learn who has an account. A
+--   viewer who is signed in may do so too; it changes nothing about their own.
 create function app_public.create_account(
   email app_public.email_address, password app_public.new_password, first_name text default null::text,
   last_name text default null::text, username text default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  address text := lower(email);
   new_user app_public.users;
   violated text;
+  is_new boolean;
 begin
   if email is null or password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an e-mail address and a password.',
@@ -33545,17 +33645,27 @@ begin
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
-  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, lower(email), username);
-  insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  -- Whether the address has an account is told to its owner, by mail, and to nobody else: from here on both cases do
+  -- the
+  -- same, and the answer is the same.
+  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
+    on conflict on constraint user_identities_email do nothing;
+  is_new := found;
+  if is_new then
+    insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  else
+    if exists (select from app_hidden.user_identities i where lower(i.username) = lower(create_account.username)) then
+      raise unique_violation using constraint = 'user_identities_username';
+    end if;
+    insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
+  end if;
+  perform app_private.request_verification(new_user.id);
   return new_user;
 exception
   when unique_violation then
     get stacked diagnostics violated = constraint_name;
     if violated = 'user_identities_username' then
       perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
-    elsif violated = 'user_identities_email' then
-      perform app_hidden.fail('CONFLICT',
-        'There is an account with this e-mail address already; sign in or reset its password.', '{"field": "email"}');
     end if;
     raise;
   when check_violation then
@@ -34018,11 +34128,13 @@ grant execute on function app_public.create_user_integration(
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
-    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
+  -- An address without an account gets an id that nobody has: the same is done for it, the job then finds nobody.
+  account uuid := coalesce((select u.id from app_public.users u where u.id = app_private.account_named(email)
+    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null), md5('otp ' || lower(btrim(email)))::uuid);
 begin
+  perform app_private.rate_limit('otp.network', app_private.network_of(app_hidden.setting('ip')));
   -- Quietly limited: the answer must not tell whether there is an account.
-  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
+  if app_private.is_within_limit('otp.account', account::text) then
     perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account),
       job_key => 'user__otp_requested ' || account);
   end if;
@@ -34780,7 +34892,8 @@ plat_user;
 -- @arg password The password of the account.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
---   account, or 50 from an address, within 15 minutes.
+--   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
+--   networks that it has not signed in from.
 create function app_public.login(
   username text, password app_public.password_proof
 ) returns app_public.authentication
@@ -35062,6 +35175,22 @@ begin
 end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
+-- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
+--   before. createAccount sends the first. Gives true.
+create function app_public.request_email_verification() returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_whole_account();
+begin
+  if exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
+    perform app_hidden.fail('CONFLICT', 'The e-mail address of your account is confirmed already.');
+  end if;
+  perform app_private.rate_limit('verification.account', viewer::text);
+  perform app_private.request_verification(viewer);
+  return true;
+end $function$;
+grant execute on function app_public.request_email_verification() to plat_user;
+
 --
 -- @arg id The invitation.
 --
@@ -35101,8 +35230,7 @@ begin
       and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
     returning u.id into account;
   if account is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
-      '{"field": "token"}');
+    perform app_private.refuse_code();
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
@@ -35948,6 +36076,29 @@ language sql stable rows 20
 as $function$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
   a.id $function$;
 grant execute on function app_public.user_integration_apps() to plat_anonymous, plat_user;
+
+--
+-- @arg token The code of the mail that createAccount or requestEmailVerification sent.
+--
+-- Confirms that the e-mail address of the account is the
+-- viewer's. Before that, nothing is sent to others in their name.
+create function app_public.verify_email(token text) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  delete from app_private.email_verifications v where v.user_id = viewer and v.expires_at > now()
+    and v.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'));
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This code is unknown, used, older than a day or for another account; ask for a new one.', '{"field": "token"}');
+  end if;
+  update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
+  select u.* into result from app_public.users u where u.id = viewer;
+  return result;
+end $function$;
+grant execute on function app_public.verify_email(text) to plat_user;
 
 -- The user of the token in use; null without a token.
 create function app_public.viewer() returns app_public.users
@@ -39871,8 +40022,7 @@ begin
 end $function$;
 grant execute on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text) to plat_worker;
 
--- Counts a try to sign in as failed, in a transaction of its own, and returns the hash to verify the password with;
---   RATE_LIMITED after 5 for an account or 50 from an address in 15 minutes.
+-- The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong tries.
 create function app_private.begin_login(username text, ip text) returns text
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.begin_proof(app_private.account_named(username), username, ip)
@@ -39919,26 +40069,34 @@ end $function$;
 
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  wait int := 0;
 begin
-  -- The address first, always: two tries never wait for each other crosswise.
-  if app_private.network_of(ip) is not null then
-    wait := app_private.count_try('login address ' || app_private.network_of(ip), 50, '15 minutes');
-  end if;
-  if wait = 0 then
-    -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
-    wait := app_private.count_try('login '
-      || coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')), 5, '15 minutes');
-  end if;
-  if wait > 0 then
-    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
-      jsonb_build_object('retryAfterSeconds', wait));
-  end if;
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $function$;
+
+-- Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.
+create function app_private.begin_reset(token text) returns void
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not exists (select from app_private.user_otps o where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'))
+      and o.expires_at > now()) then
+    perform app_private.refuse_code();
+  end if;
+end $function$;
+grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
+create function app_private.begin_sign_up(ip text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.refuse_sign_up((
+    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+end $function$;
+grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
 
 -- Has executions wait for the event of their current step.
 create function app_private.begin_waits(ids uuid[]) returns void
@@ -41199,6 +41357,15 @@ begin
   return amount;
 end $function$;
 
+-- Counts a new account, in a transaction of its own.
+create function app_private.count_sign_up(ip text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+    from app_private.sign_up_limits(ip) l));
+end $function$;
+grant execute on function app_private.count_sign_up(text) to plat_authenticator;
+
 -- Counts starts against the minute, and says so when they are used up.
 create function app_private.count_starts(organization_id uuid, amount integer) returns void
 language plpgsql as $function$
@@ -41215,27 +41382,30 @@ begin
   end if;
 end $function$;
 
--- Counts a try; where the limit is reached already, counts nothing and returns the seconds to wait.
-create function app_private.count_try(key text, most integer, within interval) returns integer
+-- Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds
+--   to wait. Tries of one key wait for each other.
+create function app_private.count_try(
+  key text, most integer, within interval, counts boolean default true
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  recent timestamptz[];
-  moment timestamptz;
+  known timestamptz[];
+  wait int;
 begin
-  insert into app_private.tries as t (key) values (count_try.key)
-    on conflict on constraint tries_pkey do update set moments = t.moments
-    returning t.moments into recent; -- the row is locked from here on
-  moment := clock_timestamp();
-  recent := array(select m from unnest(recent) m where m > moment - within order by m);
-  if cardinality(recent) >= most then
-    return greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - moment)));
+  if counts then
+    insert into app_private.tries as t (key) values (count_try.key)
+      on conflict on constraint tries_pkey do update set moments = t.moments
+      returning t.moments into known; -- the row is locked from here on
+  else
+    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
   end if;
-  update app_private.tries t set moments = recent || moment, last_at = moment where t.key = count_try.key;
-  if random() < 0.01 then
-    delete from app_private.tries t where t.key in (
-      select o.key from app_private.tries o where o.last_at < moment - interval '1 day' limit 1000 for
-        update skip locked);
+  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
+  if wait > 0 or not counts then
+    return wait;
   end if;
+  update app_private.tries t set last_at = clock_timestamp(),
+    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
+    where t.key = count_try.key;
   return 0;
 end $function$;
 
@@ -42037,15 +42207,17 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- After the right password: the wrong ones from the same network count no longer, and the network is known.
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  address text := app_private.network_of(app_hidden.setting('ip'));
+  network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  -- This try was right, so it no longer counts against the address; others from there still do.
-  update app_private.tries t set moments = trim_array(t.moments, 1)
-    where t.key = 'login address ' || address and cardinality(t.moments) > 0;
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id;
+  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  insert into app_private.user_networks as n (user_id, network_sha256)
+    select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
+    on conflict on constraint user_networks_pkey do update set last_at = now()
+      where n.last_at < now() - interval '1 day';
 end $function$;
 
 -- Ends the hold of workers whose connection is gone: they died. Returns how many.
@@ -42341,6 +42513,13 @@ language sql stable as $function$
     and name = r.subject || '.' || split_part(name, '.', 2))
 $function$;
 
+-- Whether the user signed in from there during the last 90 days.
+create function app_private.is_known_network(user_id uuid, network text) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.user_networks n where n.user_id = $1
+    and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
+$function$;
+
 -- Whether what an execution writes to its lead or buyer is marketing mail. It is not where an event of their own
 --   dealing started it, such as an appointment or a reservation.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
@@ -42375,6 +42554,13 @@ create function app_private.is_withdrawn(organization_id uuid, email text) retur
 language sql stable as $function$
   select exists (select from app_private.withdrawn_addresses w where w.organization_id = $1 and w.email = lower($2))
 $function$;
+
+-- Counts one use by the key, where there is room for it: for limits that must not be told.
+create function app_private.is_within_limit(name text, key text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
 --   token; nothing when there is nothing to send.
@@ -42454,6 +42640,34 @@ begin
 end $function$;
 grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
 
+-- Makes the code that confirms the address of an account (143 bits, a day, once). Without a code: somebody wanted an
+--   account with an address that has one. No row where there is nothing to send.
+create function app_private.issue_verification(user_id uuid) returns table(
+  email text, code text, expires_at timestamp with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+begin
+  select i.email, app_private.random_text(24), now() + interval '1 day' into email, code, expires_at
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where u.id = issue_verification.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and u.email_verified_at is null;
+  if not found then
+    select d.email into email from app_hidden.duplicate_accounts d where d.user_id = issue_verification.user_id;
+  end if;
+  if email is null or not app_private.is_within_limit('verification.address', email) then
+    return;
+  end if;
+  if code is not null then
+    insert into app_private.email_verifications (user_id, code_sha256, expires_at)
+      values (issue_verification.user_id, sha256(convert_to(issue_verification.code, 'UTF8')),
+        issue_verification.expires_at)
+      on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at;
+  end if;
+  return next;
+end $function$;
+grant execute on function app_private.issue_verification(uuid) to plat_worker;
+
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -42519,6 +42733,13 @@ language sql as $function$
     select distinct w.word from unnest(names) n (name) cross join lateral string_to_table(n.name, ' ') w (word)
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
       and not exists (select from app_private.search_words k where k.word = w.word)
+$function$;
+
+-- A limit as it holds for this service.
+create function app_private.limit_of(name text) returns table(most integer, within interval)
+language sql stable rows 1 as $function$
+  select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
+  from app_private.limits l where l.name = limit_of.name
 $function$;
 
 -- @withoutViewer Callers may write leads of the project, where an address is in use once.
@@ -44441,6 +44662,26 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.project_currency(uuid) to plat_anonymous, plat_user;
 
+-- What limits tries for the password of an account, or of a name that nobody has, from an address.
+create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
+  select t.key, l.most, l.within
+  from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
+    app_private.network_of(ip) as network) a
+  cross join lateral (values
+    (1, 'login.network', 'login address ' || a.network),
+    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (place, name, key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+  -- In one order: two tries never wait for each other crosswise.
+  order by t.place
+$function$;
+
 -- Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were
 --   not told today; returns the last member it looked at, null after all.
 create function app_private.queue_task_digests(after_id uuid, batch integer) returns uuid
@@ -44517,6 +44758,12 @@ begin
   end loop;
   return left(result, size);
 end $function$;
+
+-- Like the one below, with a limit of app_private.limits.
+create function app_private.rate_limit(name text, key text) returns void
+language sql as $function$
+  select app_private.rate_limit(name, key, l.most, l.within) from app_private.limit_of(name) l
+$function$;
 
 -- Counts one use of the bucket by the key and refuses it with RATE_LIMITED when there were max uses within the
 --   window before. A null key is not limited. What the transaction rolls back was not counted; so a use that failed
@@ -44757,6 +45004,12 @@ begin
       || case when field is not null then jsonb_build_object('field', field) else '{}' end);
 end $function$;
 
+create function app_private.refuse_code() returns void
+language sql as $function$
+  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+    '{"field": "token"}')
+$function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
@@ -44776,6 +45029,24 @@ begin
   if found then
     perform app_hidden.fail('BAD_USER_INPUT', requirement.message,
       jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+  end if;
+end $function$;
+
+create function app_private.refuse_sign_up(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many new accounts at the moment. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
+create function app_private.refuse_tries(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
   end if;
 end $function$;
 
@@ -44922,6 +45193,12 @@ end $function$;
 grant execute on function app_private.request_export(
   uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text
 ) to plat_user;
+
+create function app_private.request_verification(user_id uuid) returns void
+language sql as $function$
+  select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
+    job_key => 'user__verification_requested ' || user_id)
+$function$;
 
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
@@ -45736,6 +46013,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- How long until one more fits into the window: seconds, 0 for at once.
+create function app_private.seconds_to_wait(
+  moments timestamp with time zone[], most integer, within interval
+) returns integer
+language sql stable as $function$
+  select case when cardinality(recent) < most then 0
+    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
+    end
+  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -45890,7 +46178,7 @@ begin
 end $function$;
 grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
--- Sets the hash of a user's password; ends every login token and open code, and the count of wrong tries.
+-- Sets the hash of a user's password; ends every login token and open code, and the wrong tries from here.
 create function app_private.set_password(user_id uuid, password text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -45900,6 +46188,7 @@ begin
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  perform app_private.forgive_tries(user_id);
 end $function$;
 
 -- Gives an open reservation and its claim the same end, and a price where one is given.
@@ -45980,6 +46269,13 @@ begin
   perform app_private.release_claim(claim_id, 'EXPIRED');
   perform set_config('plat.clock', '', true);
 end $function$;
+
+-- Like settle_login, for a signed-in user who gives the password once more.
+create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_proof(user_id, user_id::text, ip, is_right)
+$function$;
+grant execute on function app_private.settle_confirmation(uuid, text, boolean) to plat_authenticator;
 
 -- Settles what is due, the oldest first; returns how many.
 create function app_private.settle_due(batch integer default 50) returns integer
@@ -46073,6 +46369,13 @@ begin
 end $function$;
 grant execute on function app_private.settle_generation(uuid, jsonb) to plat_worker;
 
+-- Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.
+create function app_private.settle_login(username text, ip text, is_right boolean) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_proof(app_private.account_named(username), username, ip, is_right)
+$function$;
+grant execute on function app_private.settle_login(text, text, boolean) to plat_authenticator;
+
 -- Lets an offer expire whose time is over.
 create function app_private.settle_offer(offer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46106,6 +46409,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   select app_private.settle_generation(id,
     '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
 $function$;
+
+create function app_private.settle_proof(user_id uuid, name text, ip text, is_right boolean) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
+  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+    from app_private.proof_limits(user_id, name, ip) l));
+end $function$;
 
 -- Ends the rescission period of a purchase when its time has come.
 create function app_private.settle_rescission(buyer_id uuid) returns void
@@ -46230,6 +46541,15 @@ begin
     perform app_private.record_outcomes(step, work, outcomes);
   end if;
 end $function$;
+
+create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
+language sql stable as $function$
+  select t.key, l.most, l.within
+  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
+    key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+$function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -47381,8 +47701,7 @@ begin
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 
--- Keeps a message and enqueues the mail that forwards it; at most 20 an hour from one network address and 5 from one
---   sender.
+-- Keeps a message and enqueues the mail that forwards it; limited by network and sender.
 create function app_private.take_contact_message(organization_id uuid, input jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -47393,8 +47712,8 @@ begin
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
-  perform app_private.rate_limit('contact.ip', app_hidden.setting('ip'), 20, interval '1 hour');
-  perform app_private.rate_limit('contact.email', address, 5, interval '1 hour');
+  perform app_private.rate_limit('contact.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact.sender', address);
   perform app_private.add_job(case when organization_id is null then 'service__contacted'
     else 'organization__contacted' end,
     jsonb_build_object('id', message.id));
@@ -47509,8 +47828,8 @@ begin
         and s.deleted_at is null;
   end if;
 
-  perform app_private.rate_limit('contact_project.ip', app_hidden.setting('ip'), 60, interval '1 hour');
-  perform app_private.rate_limit('contact_project.email', project.id || ' ' || sender, 10, interval '1 hour');
+  perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
@@ -50519,6 +50838,23 @@ insert into app_private.file_tables (table_name) values
   ('site_plans'),
   ('unit_images');
 
+insert into app_private.limits (name, most, within, description) values
+  ('contact.network', 20, '01:00:00', 'Messages to organizations and to the operator from one network.'),
+  ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
+  ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
+  ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('login.account', 50, '24:00:00',
+    'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
+  ('login.account_and_network', 5, '00:15:00', 'Wrong passwords for an account from one network.'),
+  ('login.network', 50, '00:15:00', 'Wrong passwords from one network, whatever the account.'),
+  ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
+  ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
+  ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
+  ('verification.address', 5, '24:00:00',
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.');
+
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
 
@@ -50631,15 +50967,20 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     '{{ data.text }}');
 
 insert into app_private.retention (relation, over) values
+  ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
+  ('app_public.users',
+    'deleted_at is null and id = any (array(select d.user_id from app_hidden.duplicate_accounts d where d.inserted_at < now() - interval ''1 hour''))'),
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 
