@@ -204,7 +204,7 @@ export async function startTwoHouses(also = ""): Promise<TwoHouses> {
       `select to_jsonb(t) as row from ${table.name} t where id = $1`,
       [theirs.get(table.name)![0]],
     );
-    const values = { ...rows[0]!.row, id: ownIds.get(table.name)! };
+    const values: Record<string, unknown> = { ...rows[0]!.row, id: ownIds.get(table.name)! };
     for (const { name, refersTo } of table.columns) {
       const same = tables.find((other) => firstIds.get(other.name) === values[name]);
       if (name !== "id" && (same ?? refersTo) && values[name] != null)
