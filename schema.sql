@@ -5772,8 +5772,14 @@ create table app_public.events (
   actor_type               app_public.actor_type        not null, -- Who caused it.
   channel                  app_public.event_channel     not null, -- The way the change came in.
   request_id               text, -- The X-Request-Id of the request.
-  changes                  jsonb, -- The changed fields: {field: [before, after]}; null for a new record.
-  data                     jsonb                        not null, -- The record after the change.
+  -- @masked
+  --
+  -- The changed fields: {field: [before, after]}; null for a new record.
+  changes                  jsonb,
+  -- @masked
+  --
+  -- The record after the change.
+  data                     jsonb                        not null,
   -- @behavior -*
   --
   -- The event that led to this one.
@@ -5855,6 +5861,22 @@ begin
   end if;
   return null;
 end $function$;
+
+-- The changed fields that the viewer may read: {field: [before, after]}; null for a new record.
+create function app_public.events_changes(e app_public.events) returns jsonb
+language sql stable as $function$
+  select case when e.changes ?| app_hidden.masked_members(e.subject_type)
+    then app_hidden.event_changes(e.subject_type, e.subject_id, e.changes, e.data) else e.changes end
+$function$;
+grant execute on function app_public.events_changes(app_public.events) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- The record after the change; of a field that the viewer may not read, null.
+create function app_public.events_data(e app_public.events) returns jsonb
+language sql stable
+as $function$ select app_hidden.event_value(e.subject_type, e.subject_id, e.data, e.data) $function$;
+grant execute on function app_public.events_data(app_public.events) to plat_anonymous, plat_user;
 
 -- @filter afterSequence
 --
@@ -6556,7 +6578,7 @@ create table app_public.floor_plan_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -6896,7 +6918,7 @@ create table app_public.floor_plan_drawings (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -7266,7 +7288,7 @@ create table app_public.floor_plan_elevation_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -7640,7 +7662,7 @@ create table app_public.floor_plan_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -10505,7 +10527,7 @@ create table app_public.lot_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -12904,7 +12926,7 @@ create table app_public.open_houses (
   deleted_at               timestamp with time zone,
   title                    app_public.short_text, -- What it is called.
   description              app_public.long_text, -- What visitors can expect.
-  -- @masked
+  -- @writeOnly
   --
   -- CANCELED calls it off; the clock says the rest.
   status                   app_public.open_house_status not null default 'SCHEDULED',
@@ -13273,7 +13295,7 @@ grant execute on function app_public.open_houses_status(app_public.open_houses) 
 create table app_public.organization_avatars (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -15623,7 +15645,7 @@ create table app_public.personalization_discounts (
   applies_to               app_public.discount_base     not null default 'SELECTIONS_TOTAL',
   category_id              uuid, -- The category whose options it is of, with CATEGORY only.
   max_amount               app_public.money, -- The most that it takes off.
-  -- @masked
+  -- @writeOnly
   -- @behavior -insert -update
   --
   -- What it takes off.
@@ -15983,7 +16005,7 @@ create table app_public.personalization_selections (
   element_id               uuid                         not null, -- The element that it is for.
   option_id                uuid                         not null, -- The option.
   quantity                 numeric(12,2)                not null default 1, -- How many.
-  -- @masked
+  -- @writeOnly
   --
   -- The price of one.
   unit_price               app_public.money,
@@ -18223,7 +18245,7 @@ create table app_public.project_avatars (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -18559,7 +18581,7 @@ create table app_public.project_collections (
   -- Whether everybody sees it; of its projects they see the public ones.
   public                   boolean                      not null default false,
   sequence                 integer                      not null default 0, -- Place in the list.
-  -- @masked
+  -- @writeOnly
   --
   -- The projects of the organization that it has, in order; replaces those it had.
   project_ids              app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
@@ -19141,7 +19163,7 @@ create table app_public.project_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -19454,7 +19476,7 @@ create table app_public.project_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -19480,7 +19502,7 @@ create table app_public.project_images (
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
   category                 app_public.image_category    not null default 'OTHER', -- What it shows.
-  -- @masked
+  -- @writeOnly
   --
   -- The options that it shows, of its own project; replaces those it had.
   spec_option_ids          uuid[]                       not null default '{}'::uuid[],
@@ -21047,7 +21069,7 @@ create table app_public.promotions (
   amount                   app_public.money, -- The amount, in the currency of the project; either this or a percentage.
   percent                  numeric, -- The percentage, above 0 to 100; either this or an amount.
   max_amount               app_public.money, -- The most that the percentage comes to.
-  -- @masked
+  -- @writeOnly
   --
   -- DRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to endsAt until it
   --   is used up.
@@ -21064,15 +21086,15 @@ create table app_public.promotions (
   terms                    app_public.long_text, -- The small print.
   -- Whether everybody sees it who sees the project.
   public                   boolean                      not null default true,
-  -- @masked
+  -- @writeOnly
   --
   -- The units that a promotion of the scope UNITS is for; replaces those it had.
   unit_ids                 app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
-  -- @masked
+  -- @writeOnly
   --
   -- The lots that a promotion of the scope LOTS is for; replaces those it had.
   lot_ids                  app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
-  -- @masked
+  -- @writeOnly
   --
   -- The floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.
   floor_plan_ids           app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
@@ -21613,7 +21635,7 @@ create table app_public.reservation_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -22898,8 +22920,8 @@ plat_user;
 -- Why it was cancelled, in words; for the buyer where they cancelled it themselves.
 create function app_public.reservations_cancellation_reason(r app_public.reservations) returns app_public.long_text
 language sql stable as $function$
-  select case when r.cancellation_reason is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')
+  select case when r.cancellation_reason is not null and (app_hidden.deal_can(r.organization_id, r.project_id,
+    r.assignee_id, 'sale.read')
     or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
 $function$;
 grant execute on function app_public.reservations_cancellation_reason(app_public.reservations) to plat_anonymous,
@@ -22914,8 +22936,8 @@ grant execute on function app_public.reservations_events(app_public.reservations
 -- Free data of the organization's own programs; null for the buyer.
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
 language sql stable as $function$
-  select case when r.metadata is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.metadata end
+  select case when r.metadata is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.metadata end
 $function$;
 grant execute on function app_public.reservations_metadata(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -22930,8 +22952,8 @@ grant execute on function app_public.reservations_negotiation(app_public.reserva
 -- What the sales team noted; null for the buyer.
 create function app_public.reservations_notes(r app_public.reservations) returns app_public.long_text
 language sql stable as $function$
-  select case when r.notes is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.notes end
+  select case when r.notes is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.notes end
 $function$;
 grant execute on function app_public.reservations_notes(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -23555,7 +23577,7 @@ create table app_public.site_plans (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -25630,7 +25652,7 @@ create table app_public.unit_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -26011,31 +26033,31 @@ create table app_public.units (
   -- The first price it was listed at.
   original_list_price      app_public.money,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
-  -- @masked
+  -- @writeOnly
   --
   -- Bedrooms; null for those of the floor plan.
   bedrooms                 integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Full bathrooms; null for those of the floor plan.
   baths                    integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Bathrooms without bath or shower; null for those of the floor plan.
   half_baths               integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Cars that the garage holds; null for those of the floor plan.
   garage                   integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Square feet; null for those of the floor plan.
   sqft                     integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Monthly fee of the owners' association; null for the one of the floor plan.
   hoa_fee                  app_public.money,
-  -- @masked
+  -- @writeOnly
   --
   -- The side that it looks to; null for the one of the floor plan.
   orientation              app_public.orientation,
@@ -27609,7 +27631,10 @@ grant execute on function app_public.users_cards(app_public.users) to plat_anony
 
 -- Seen by the user and by those who share an organization with them.
 create function app_public.users_email(u app_public.users) returns app_public.email_address
-language sql stable as $function$ select i.email from app_hidden.user_identities i where i.user_id = u.id $function$;
+language sql stable as $function$
+  select coalesce((select i.email from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.email from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$function$;
 grant execute on function app_public.users_email(app_public.users) to plat_anonymous, plat_user;
 
 -- When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.
@@ -27682,7 +27707,10 @@ grant execute on function app_public.users_reservations(app_public.users) to pla
 
 -- Name for signing in; seen by the user and by those who share an organization with them.
 create function app_public.users_username(u app_public.users) returns text
-language sql stable as $function$ select i.username from app_hidden.user_identities i where i.user_id = u.id $function$;
+language sql stable as $function$
+  select coalesce((select i.username from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.username from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$function$;
 grant execute on function app_public.users_username(app_public.users) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -29517,6 +29545,30 @@ create index deadlines_due on app_hidden.deadlines (due_at);
 alter table app_hidden.deadlines enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_hidden.duplicate_accounts
+
+-- What createAccount answered for an address that has an account: a user without identity and password, whom nobody
+--   can sign in as. It goes after an hour; the owner of the address is told by mail.
+create table app_hidden.duplicate_accounts (
+  user_id                  uuid                         not null,
+  email                    app_public.email_address     not null,
+  username                 app_public.short_text,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint duplicate_accounts_pkey primary key (user_id),
+  constraint duplicate_accounts_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  -- A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.
+  constraint user_identities_username_format check (username::text ~ '^[A-Za-z0-9][A-Za-z0-9._-]{1,49}$')
+);
+
+create index duplicate_accounts_inserted_at on app_hidden.duplicate_accounts (inserted_at);
+
+alter table app_hidden.duplicate_accounts enable row level security;
+create policy self on app_hidden.duplicate_accounts for select to plat_anonymous, plat_user
+  using (user_id = (select app_public.current_user_id()));
+
+grant select on app_hidden.duplicate_accounts to plat_anonymous, plat_user;
+
+----------------------------------------------------------------------------------------------------
 -- app_hidden.import_columns
 
 -- The columns of an import, besides its name in the API under these spellings; type where it is not that of the
@@ -29748,7 +29800,6 @@ create table app_hidden.user_identities (
   email                    app_public.email_address     not null,
   username                 app_public.short_text,
   constraint user_identities_pkey primary key (user_id),
-  -- There is an account with this e-mail address already; sign in or reset its password.
   constraint user_identities_email unique (email),
   constraint user_identities_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
   constraint user_identities_email_lower check (email::text = lower(email::text)),
@@ -30004,7 +30055,7 @@ create table app_private.document_record (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -30030,6 +30081,24 @@ create table app_private.document_record (
 );
 
 alter table app_private.document_record enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.email_verifications
+
+-- The one open code of a user that confirms the address of the account; only its SHA-256 is kept.
+create table app_private.email_verifications (
+  user_id                  uuid                         not null,
+  code_sha256              bytea                        not null,
+  expires_at               timestamp with time zone     not null,
+  constraint email_verifications_pkey primary key (user_id),
+  constraint email_verifications_code_sha256_key unique (code_sha256),
+  constraint email_verifications_user_id_fkey foreign key (user_id)
+    references app_public.users(id) on delete cascade
+);
+
+create index email_verifications_expires_at on app_private.email_verifications (expires_at);
+
+alter table app_private.email_verifications enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.error_codes
@@ -30191,7 +30260,7 @@ create table app_private.image_record (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -30283,6 +30352,39 @@ create table app_private.lead_turns (
 );
 
 alter table app_private.lead_turns enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.limit_changes
+
+-- Limits that the operator of this service has changed: the name of one of app_private.limits, how many from now on,
+--   and why. No release changes these rows.
+create table app_private.limit_changes (
+  name                     text                         not null,
+  most                     integer                      not null,
+  reason                   text                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint limit_changes_pkey primary key (name),
+  constraint limit_changes_most check (most > 0)
+);
+
+alter table app_private.limit_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.limits
+
+-- What strangers, users and organizations may do how often. To change one for a service, insert a row into
+--   app_private.limit_changes.
+create table app_private.limits (
+  name                     text                         not null,
+  most                     integer                      not null,
+  within                   interval                     not null,
+  description              text                         not null,
+  constraint limits_pkey primary key (name),
+  constraint limits_most check (most > 0),
+  constraint limits_within check (within > '00:00:00'::interval)
+);
+
+alter table app_private.limits enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.mail_deliveries
@@ -31078,6 +31180,22 @@ create table app_private.tries (
 create index tries_last_at on app_private.tries (last_at);
 
 alter table app_private.tries enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.user_networks
+
+-- From which networks a user signed in during the last 90 days; only their SHA-256 is kept.
+create table app_private.user_networks (
+  user_id                  uuid                         not null,
+  network_sha256           bytea                        not null,
+  last_at                  timestamp with time zone     not null default now(),
+  constraint user_networks_pkey primary key (user_id, network_sha256),
+  constraint user_networks_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index user_networks_last_at on app_private.user_networks (last_at);
+
+alter table app_private.user_networks enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.user_otps
@@ -33402,12 +33520,21 @@ grant select on app_public.binding_offers to plat_anonymous, plat_user;
 -- A change of a price.
 create view app_public.price_changes
   with (security_barrier=true, security_invoker=true) as
-  select id as event_id, subject_id, occurred_at as at, actor_id, (((changes -> 'price') ->> 0))::numeric as "from",
-    (case when changes is null then data ->> 'price' else (changes -> 'price') ->> 1 end)::numeric as "to",
-    null::text as reason, occurred_at as effective_at
-  from app_public.events e
-  where subject_type = any (array['unit', 'lot'])
-    and case when changes is null then data ->> 'price' else (changes -> 'price') ->> 1 end is not null;
+  select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,
+    (((seen.changes -> 'price') ->> 0))::numeric as "from",
+    (
+      case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end
+    )::numeric as "to", null::text as reason, e.occurred_at as effective_at
+  from (
+    app_public.events e cross
+    join lateral (
+      select case when e.changes is null then app_public.events_data(e.*) else null::jsonb end as data,
+        app_public.events_changes(e.*) as changes offset 0
+    ) seen
+  )
+  where e.subject_type = any (array['unit', 'lot'])
+    and case when e.changes is null then e.data ->> 'price' else (e.changes -> 'price') ->> 1 end is not null
+    and case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end is not null;
 -- Column "from": The price before; null where there was none.
 -- Column "to": @notNull
 --
@@ -33438,7 +33565,8 @@ grant select on app_public.price_changes to plat_anonymous, plat_user;
 -- The viewer's own membership in an organization.
 create view app_public.user_organization_connections
   with (security_barrier=true, security_invoker=true) as
-  select id, user_id, organization_id, role, title, notifications, joined_at
+  select id, user_id, organization_id, role, title,
+    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at
   from app_public.organization_user_connections m
   where user_id = (select app_public.current_user_id());
 -- Column id: @notNull
@@ -34051,15 +34179,19 @@ grant execute on function app_public.create_access_token(
 -- @arg last_name Family name.
 -- @arg username A further name for signing in, without @.
 --
--- Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.
+-- Creates a user account, and sends a code to its address for verifyEmail. Where the address has an account already,
+--   the answer is the same, nothing is made, and the mail says so: who asks does not learn who has an account. A
+--   viewer who is signed in may do so too; it changes nothing about their own.
 create function app_public.create_account(
   email app_public.email_address, password app_public.new_password, first_name text default null::text,
   last_name text default null::text, username text default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  address text := lower(email);
   new_user app_public.users;
   violated text;
+  is_new boolean;
 begin
   if email is null or password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an e-mail address and a password.',
@@ -34071,17 +34203,27 @@ begin
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
-  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, lower(email), username);
-  insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  -- Whether the address has an account is told to its owner, by mail, and to nobody else: from here on both cases do
+  -- the
+  -- same, and the answer is the same.
+  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
+    on conflict on constraint user_identities_email do nothing;
+  is_new := found;
+  if is_new then
+    insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  else
+    if exists (select from app_hidden.user_identities i where lower(i.username) = lower(create_account.username)) then
+      raise unique_violation using constraint = 'user_identities_username';
+    end if;
+    insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
+  end if;
+  perform app_private.request_verification(new_user.id);
   return new_user;
 exception
   when unique_violation then
     get stacked diagnostics violated = constraint_name;
     if violated = 'user_identities_username' then
       perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
-    elsif violated = 'user_identities_email' then
-      perform app_hidden.fail('CONFLICT',
-        'There is an account with this e-mail address already; sign in or reset its password.', '{"field": "email"}');
     end if;
     raise;
   when check_violation then
@@ -34546,11 +34688,13 @@ grant execute on function app_public.create_user_integration(
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
-    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
+  -- An address without an account gets an id that nobody has: the same is done for it, the job then finds nobody.
+  account uuid := coalesce((select u.id from app_public.users u where u.id = app_private.account_named(email)
+    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null), md5('otp ' || lower(btrim(email)))::uuid);
 begin
+  perform app_private.rate_limit('otp.network', app_private.network_of(app_hidden.setting('ip')));
   -- Quietly limited: the answer must not tell whether there is an account.
-  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
+  if app_private.is_within_limit('otp.account', account::text) then
     perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account),
       job_key => 'user__otp_requested ' || account);
   end if;
@@ -35310,7 +35454,8 @@ plat_user;
 -- @arg password The password of the account.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
---   account, or 50 from an address, within 15 minutes.
+--   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
+--   networks that it has not signed in from.
 create function app_public.login(
   username text, password app_public.password_proof
 ) returns app_public.authentication
@@ -35592,6 +35737,22 @@ begin
 end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
+-- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
+--   before. createAccount sends the first. Gives true.
+create function app_public.request_email_verification() returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_whole_account();
+begin
+  if exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
+    perform app_hidden.fail('CONFLICT', 'The e-mail address of your account is confirmed already.');
+  end if;
+  perform app_private.rate_limit('verification.account', viewer::text);
+  perform app_private.request_verification(viewer);
+  return true;
+end $function$;
+grant execute on function app_public.request_email_verification() to plat_user;
+
 --
 -- @arg id The invitation.
 --
@@ -35633,8 +35794,7 @@ begin
       and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
     returning u.id into account;
   if account is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
-      '{"field": "token"}');
+    perform app_private.refuse_code();
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
@@ -36498,6 +36658,29 @@ as $function$ select a.* from app_public.integration_apps a where a.scope = 'USE
   a.id $function$;
 grant execute on function app_public.user_integration_apps() to plat_anonymous, plat_user;
 
+--
+-- @arg token The code of the mail that createAccount or requestEmailVerification sent.
+--
+-- Confirms that the e-mail address of the account is the
+-- viewer's. Before that, nothing is sent to others in their name.
+create function app_public.verify_email(token text) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  delete from app_private.email_verifications v where v.user_id = viewer and v.expires_at > now()
+    and v.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'));
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This code is unknown, used, older than a day or for another account; ask for a new one.', '{"field": "token"}');
+  end if;
+  update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
+  select u.* into result from app_public.users u where u.id = viewer;
+  return result;
+end $function$;
+grant execute on function app_public.verify_email(text) to plat_user;
+
 -- The user of the token in use; null without a token.
 create function app_public.viewer() returns app_public.users
 language sql stable as $function$ select u from app_public.users u where u.id = app_public.current_user_id() $function$;
@@ -36572,6 +36755,30 @@ language sql stable as $function$
     jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
 $function$;
 grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.appointments_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.appointments;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes', 'outcomeNote', value -> 'outcomeNote')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.appointments t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.appointments, app_hidden.columns_of('app_public.appointments', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes', 'outcome_note', value -> 'outcomeNote'));
+  return value
+      || case when value ? 'notes' and app_public.appointments_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.appointments_notes(r)) else '{}' end
+      || case when value ? 'outcomeNote' and app_public.appointments_outcome_note(r) is distinct from r.outcome_note then jsonb_build_object('outcomeNote', app_public.appointments_outcome_note(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null, 'outcomeNote', null);
+end $function$;
+grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -37014,6 +37221,30 @@ end $function$;
 grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
+create function app_hidden.buyers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.buyers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cancellationReason', value -> 'cancellationReason', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.buyers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cancellation_reason', value -> 'cancellationReason', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.buyers_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.buyers_cancellation_reason(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.buyers_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.buyers_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cancellationReason', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year
 --   and later, 2,000 at most.
 create function app_hidden.calendar_appointments() returns table(
@@ -37208,6 +37439,14 @@ begin
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
+-- A record by the names of its columns that an event has by the names of the API.
+create function app_hidden.columns_of(relation regclass, record jsonb) returns jsonb
+language sql stable as $function$
+  select jsonb_object_agg(a.attname, record -> app_hidden.camel(a.attname)) from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+$function$;
+grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
+
 -- An address with its country, the given one where it has none; null for one without anything; an unknown country is
 --   refused.
 create function app_hidden.complete_address(address app_public.address, country text) returns app_public.address
@@ -37353,6 +37592,29 @@ begin
 end $function$;
 grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.deposits_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.deposits;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.deposits t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.deposits_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.deposits_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Kilometres between two points, in degrees north and east.
 create function app_hidden.distance_km(
   latitude double precision, longitude double precision, other_latitude double precision,
@@ -37369,12 +37631,54 @@ grant execute on function app_hidden.distance_km(
   double precision, double precision, double precision, double precision
 ) to plat_anonymous, plat_user, plat_worker;
 
+-- The changes of an event without those whose value, before or after, the viewer may not read.
+create function app_hidden.event_changes(
+  subject_type text, subject_id uuid, changes jsonb, record jsonb
+) returns jsonb
+language sql stable as $function$
+  select changes - coalesce((
+    select array_agg(given.key) from (
+      select jsonb_object_agg(c.key, c.value -> 0) as before, jsonb_object_agg(c.key, c.value -> 1) as after
+      from jsonb_each(changes) c where c.key = any (app_hidden.masked_members(subject_type))) pair
+    cross join lateral (select app_hidden.event_value(subject_type, subject_id, pair.before, record) as before,
+      app_hidden.event_value(subject_type, subject_id, pair.after, record) as after) seen
+    cross join lateral jsonb_each(pair.before) given
+    where seen.before -> given.key is distinct from given.value
+      or seen.after -> given.key is distinct from pair.after -> given.key), '{}')
+$function$;
+grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Whether an event is among those wanted.
 create function app_hidden.event_matches(name text, wanted text[]) returns boolean
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
 grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user, plat_worker;
+
+-- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
+--   record: the whole record of the event.
+create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
+language sql stable as $function$
+  select case subject_type
+    when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
+    when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
+    when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
+    when 'floor_plan' then app_hidden.floor_plans_event_value(subject_id, value, record)
+    when 'lot' then app_hidden.lots_event_value(subject_id, value, record)
+    when 'negotiation' then app_hidden.negotiations_event_value(subject_id, value, record)
+    when 'member' then app_hidden.organization_user_connections_event_value(subject_id, value, record)
+    when 'organization' then app_hidden.organizations_event_value(subject_id, value, record)
+    when 'charge' then app_hidden.processor_charges_event_value(subject_id, value, record)
+    when 'project' then app_hidden.projects_event_value(subject_id, value, record)
+    when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
+    when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit' then app_hidden.units_event_value(subject_id, value, record)
+    when 'user' then app_hidden.users_event_value(subject_id, value, record)
+    else value end
+$function$;
+grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The next lines of the cursor that open_export opened for CSV or JSONL, as one text.
 create function app_hidden.export_lines(most integer) returns table(lines text, row_count integer)
@@ -37481,6 +37785,29 @@ language sql stable as $function$
     order by x.kind, x.sequence, x.id limit most) p
 $function$;
 grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.floor_plans_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.floor_plans;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.floor_plans t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.floor_plans, app_hidden.columns_of('app_public.floor_plans', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.floor_plans_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.floor_plans_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('metadata', null);
+end $function$;
+grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Text for comparing: without case and accents.
 create function app_hidden.fold(value text) returns text
@@ -37804,9 +38131,9 @@ begin
     wanted := array(
       select u.id from app_public.units u
       where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or u.price >= lead.budget_min)
-          and (lead.budget_max is null or u.price <= lead.budget_max)
-      order by u.price, u.id limit 3);
+        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
+          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
+      order by app_public.units_price(u), u.id limit 3);
   end if;
   return wanted;
 end $function$;
@@ -37865,6 +38192,30 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.lots;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('price', value -> 'price', 'premium', value -> 'premium', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.lots t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.lots, app_hidden.columns_of('app_public.lots', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('price', value -> 'price', 'premium', value -> 'premium', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.lots_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.lots_metadata(r)) else '{}' end
+      || case when value ? 'premium' and app_public.lots_premium(r) is distinct from r.premium then jsonb_build_object('premium', app_public.lots_premium(r)) else '{}' end
+      || case when value ? 'price' and app_public.lots_price(r) is distinct from r.price then jsonb_build_object('price', app_public.lots_price(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('price', null, 'premium', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+
 -- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
 --   viewer sees.
 --
@@ -37875,6 +38226,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and u.deleted_at is null
 $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+
+-- The members of an event's record that are masked columns; null where none is.
+create function app_hidden.masked_members(subject_type text) returns text[]
+language sql immutable parallel safe as $function$
+  select case subject_type
+    when 'appointment' then '{notes,outcomeNote}'::text[]
+    when 'buyer' then '{cancellationReason,metadata}'::text[]
+    when 'deposit' then '{notes}'::text[]
+    when 'floor_plan' then '{metadata}'::text[]
+    when 'lot' then '{price,premium,metadata}'::text[]
+    when 'negotiation' then '{floorPrice,cancellationReason,notes}'::text[]
+    when 'member' then '{notifications}'::text[]
+    when 'organization' then '{email,phone,address}'::text[]
+    when 'charge' then '{fee,net,metadata}'::text[]
+    when 'project' then '{metadata}'::text[]
+    when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
+    when 'spec_option' then '{cost}'::text[]
+    when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
+    when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
+$function$;
+grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user, plat_worker;
 
 -- Purchases that the viewer sees as a seller and that contain every word.
 create function app_hidden.matching_buyers(query text) returns setof uuid
@@ -37961,6 +38333,31 @@ language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
 grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.negotiations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('floorPrice', value -> 'floorPrice', 'cancellationReason', value -> 'cancellationReason', 'notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.negotiations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.negotiations, app_hidden.columns_of('app_public.negotiations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('floor_price', value -> 'floorPrice', 'cancellation_reason', value -> 'cancellationReason', 'notes', value -> 'notes'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.negotiations_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.negotiations_cancellation_reason(r)) else '{}' end
+      || case when value ? 'floorPrice' and app_public.negotiations_floor_price(r) is distinct from r.floor_price then jsonb_build_object('floorPrice', app_public.negotiations_floor_price(r)) else '{}' end
+      || case when value ? 'notes' and app_public.negotiations_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.negotiations_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('floorPrice', null, 'cancellationReason', null, 'notes', null);
+end $function$;
+grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -38084,6 +38481,56 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.organization_user_connections_event_value(
+  record_id uuid, value jsonb, record jsonb
+) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.organization_user_connections;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.organization_user_connections t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.organization_user_connections, app_hidden.columns_of('app_public.organization_user_connections', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications'));
+  return value
+      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notifications', null);
+end $function$;
+grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
+plat_user, plat_worker;
+
+create function app_hidden.organizations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.organizations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.organizations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address'));
+  return value
+      || case when value ? 'address' and app_public.organizations_address(r) is distinct from r.address then jsonb_build_object('address', app_public.organizations_address(r)) else '{}' end
+      || case when value ? 'email' and app_public.organizations_email(r) is distinct from r.email then jsonb_build_object('email', app_public.organizations_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
+end $function$;
+grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable parallel safe strict as $function$
@@ -38099,6 +38546,31 @@ begin
     else value end;
 end $function$;
 grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.processor_charges;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('fee', value -> 'fee', 'net', value -> 'net', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.processor_charges t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.processor_charges, app_hidden.columns_of('app_public.processor_charges', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('fee', value -> 'fee', 'net', value -> 'net', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'fee' and app_public.processor_charges_fee(r) is distinct from r.fee then jsonb_build_object('fee', app_public.processor_charges_fee(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.processor_charges_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.processor_charges_metadata(r)) else '{}' end
+      || case when value ? 'net' and app_public.processor_charges_net(r) is distinct from r.net then jsonb_build_object('net', app_public.processor_charges_net(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('fee', null, 'net', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Whether the viewer has the permission in the project, be it for their own leads only.
 create function app_hidden.project_can(project_id uuid, organization_id uuid, permission text) returns boolean
@@ -38157,6 +38629,29 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
 $function$;
 grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.projects;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.projects t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.projects_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.projects_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('metadata', null);
+end $function$;
+grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -38709,6 +39204,31 @@ begin
 end $function$;
 grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.reservations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cancellationReason', value -> 'cancellationReason', 'notes', value -> 'notes', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.reservations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cancellation_reason', value -> 'cancellationReason', 'notes', value -> 'notes', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.reservations_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.reservations_cancellation_reason(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.reservations_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.reservations_metadata(r)) else '{}' end
+      || case when value ? 'notes' and app_public.reservations_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.reservations_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cancellationReason', null, 'notes', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- An amount, not negative, with the digits of its currency, rounded half up.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
 language sql stable as $function$
@@ -38869,6 +39389,29 @@ language sql stable strict as $function$
 $function$;
 grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.spec_options;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cost', value -> 'cost')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.spec_options t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.spec_options, app_hidden.columns_of('app_public.spec_options', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cost', value -> 'cost'));
+  return value
+      || case when value ? 'cost' and app_public.spec_options_cost(r) is distinct from r.cost then jsonb_build_object('cost', app_public.spec_options_cost(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cost', null);
+end $function$;
+grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 create function app_hidden.spelling(name text) returns text
 language sql stable parallel safe strict as $function$
   -- Case, accents, spaces and points do not tell two headers apart.
@@ -38961,6 +39504,33 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.units;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('price', value -> 'price', 'originalListPrice', value -> 'originalListPrice', 'estimatedDeliveryDate', value -> 'estimatedDeliveryDate', 'soldPrice', value -> 'soldPrice', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.units t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.units, app_hidden.columns_of('app_public.units', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('price', value -> 'price', 'original_list_price', value -> 'originalListPrice', 'estimated_delivery_date', value -> 'estimatedDeliveryDate', 'sold_price', value -> 'soldPrice', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'estimatedDeliveryDate' and app_public.units_estimated_delivery_date(r) is distinct from r.estimated_delivery_date then jsonb_build_object('estimatedDeliveryDate', app_public.units_estimated_delivery_date(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.units_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.units_metadata(r)) else '{}' end
+      || case when value ? 'originalListPrice' and app_public.units_original_list_price(r) is distinct from r.original_list_price then jsonb_build_object('originalListPrice', app_public.units_original_list_price(r)) else '{}' end
+      || case when value ? 'price' and app_public.units_price(r) is distinct from r.price then jsonb_build_object('price', app_public.units_price(r)) else '{}' end
+      || case when value ? 'soldPrice' and app_public.units_sold_price(r) is distinct from r.sold_price then jsonb_build_object('soldPrice', app_public.units_sold_price(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('price', null, 'originalListPrice', null, 'estimatedDeliveryDate', null, 'soldPrice', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Units of the viewer's portfolio that contain every word.
 create function app_hidden.units_with_words(words text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -39036,6 +39606,30 @@ exception
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.users_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.users;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('emailVerifiedAt', value -> 'emailVerifiedAt', 'lastLoginAt', value -> 'lastLoginAt')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.users t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.users, app_hidden.columns_of('app_public.users', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email_verified_at', value -> 'emailVerifiedAt', 'last_login_at', value -> 'lastLoginAt'));
+  return value
+      || case when value ? 'emailVerifiedAt' and app_public.users_email_verified_at(r) is distinct from r.email_verified_at then jsonb_build_object('emailVerifiedAt', app_public.users_email_verified_at(r)) else '{}' end
+      || case when value ? 'lastLoginAt' and app_public.users_last_login_at(r) is distinct from r.last_login_at then jsonb_build_object('lastLoginAt', app_public.users_last_login_at(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
+end $function$;
+grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The purchases that are assigned to the viewer.
 create function app_hidden.viewer_assigned_buyers() returns setof uuid
@@ -39694,7 +40288,8 @@ begin
       and not a.attisdropped;
     select p.* into computed from pg_proc p
       where p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || name and p.pronargs = 1
-        and (attribute.attnum is null or coalesce(col_description(relation, attribute.attnum), '') ~ '@masked');
+        and (attribute.attnum is null
+          or coalesce(col_description(relation, attribute.attnum), '') ~ '@(masked|writeOnly)');
     said := coalesce(obj_description(computed.oid, 'pg_proc'), col_description(relation, attribute.attnum), case name
       when 'id' then 'The id; sorts by time of creation.' when 'inserted_at' then 'When it was created.'
         when 'updated_at' then 'When it was last changed.'
@@ -40053,8 +40648,7 @@ begin
 end $function$;
 grant execute on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text) to plat_worker;
 
--- Counts a try to sign in as failed, in a transaction of its own, and returns the hash to verify the password with;
---   RATE_LIMITED after 5 for an account or 50 from an address in 15 minutes.
+-- The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong tries.
 create function app_private.begin_login(username text, ip text) returns text
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.begin_proof(app_private.account_named(username), username, ip)
@@ -40101,26 +40695,34 @@ end $function$;
 
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  wait int := 0;
 begin
-  -- The address first, always: two tries never wait for each other crosswise.
-  if app_private.network_of(ip) is not null then
-    wait := app_private.count_try('login address ' || app_private.network_of(ip), 50, '15 minutes');
-  end if;
-  if wait = 0 then
-    -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
-    wait := app_private.count_try('login '
-      || coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')), 5, '15 minutes');
-  end if;
-  if wait > 0 then
-    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
-      jsonb_build_object('retryAfterSeconds', wait));
-  end if;
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $function$;
+
+-- Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.
+create function app_private.begin_reset(token text) returns void
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not exists (select from app_private.user_otps o where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'))
+      and o.expires_at > now()) then
+    perform app_private.refuse_code();
+  end if;
+end $function$;
+grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
+create function app_private.begin_sign_up(ip text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.refuse_sign_up((
+    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+end $function$;
+grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
 
 -- Has executions wait for the event of their current step.
 create function app_private.begin_waits(ids uuid[]) returns void
@@ -41205,6 +41807,8 @@ declare
   reader record;
   item record;
   items app_private.notification_items[];
+  happened jsonb;
+  shown_data jsonb := '{}';
   seen bigint[] := '{}';
   hidden int := 0;
   amount int;
@@ -41225,13 +41829,19 @@ begin
     select count(*) into amount from app_private.notification_items n where n.mail_id = mail.id;
     items := array(select n from app_private.notification_items n where n.mail_id = mail.id order by n.place
       limit 4 * shown);
-    -- As the reader: whatever changed since, the policies have the last word about each record that is shown.
+    happened := (select jsonb_object_agg(i.place, jsonb_build_object('type', e.subject_type, 'id', e.subject_id,
+      'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
+    -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
+    -- masks about what of it.
     perform set_config('plat.user_id', reader.user_id::text, true);
     perform set_config('role', 'plat_user', true);
     foreach item in array items loop
       exit when cardinality(seen) = shown;
       if app_hidden.sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
+        shown_data := shown_data || jsonb_build_object(item.place, (
+          select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
+          from jsonb_extract_path(happened, item.place::text) h));
       else
         hidden := hidden + 1;
       end if;
@@ -41257,7 +41867,7 @@ begin
       from app_private.notification_items n
       join app_private.notification_rules r on r.id = n.rule_id
       left join app_public.events e on e.id = n.event_id
-      cross join lateral (select coalesce(n.data, e.data) as data) told
+      cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
       left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
@@ -41460,6 +42070,15 @@ begin
   return amount;
 end $function$;
 
+-- Counts a new account, in a transaction of its own.
+create function app_private.count_sign_up(ip text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+    from app_private.sign_up_limits(ip) l));
+end $function$;
+grant execute on function app_private.count_sign_up(text) to plat_authenticator;
+
 -- Counts starts against the minute, and says so when they are used up.
 create function app_private.count_starts(organization_id uuid, amount integer) returns void
 language plpgsql as $function$
@@ -41476,27 +42095,30 @@ begin
   end if;
 end $function$;
 
--- Counts a try; where the limit is reached already, counts nothing and returns the seconds to wait.
-create function app_private.count_try(key text, most integer, within interval) returns integer
+-- Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds
+--   to wait. Tries of one key wait for each other.
+create function app_private.count_try(
+  key text, most integer, within interval, counts boolean default true
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  recent timestamptz[];
-  moment timestamptz;
+  known timestamptz[];
+  wait int;
 begin
-  insert into app_private.tries as t (key) values (count_try.key)
-    on conflict on constraint tries_pkey do update set moments = t.moments
-    returning t.moments into recent; -- the row is locked from here on
-  moment := clock_timestamp();
-  recent := array(select m from unnest(recent) m where m > moment - within order by m);
-  if cardinality(recent) >= most then
-    return greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - moment)));
+  if counts then
+    insert into app_private.tries as t (key) values (count_try.key)
+      on conflict on constraint tries_pkey do update set moments = t.moments
+      returning t.moments into known; -- the row is locked from here on
+  else
+    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
   end if;
-  update app_private.tries t set moments = recent || moment, last_at = moment where t.key = count_try.key;
-  if random() < 0.01 then
-    delete from app_private.tries t where t.key in (
-      select o.key from app_private.tries o where o.last_at < moment - interval '1 day' limit 1000 for
-        update skip locked);
+  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
+  if wait > 0 or not counts then
+    return wait;
   end if;
+  update app_private.tries t set last_at = clock_timestamp(),
+    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
+    where t.key = count_try.key;
   return 0;
 end $function$;
 
@@ -41903,7 +42525,9 @@ language sql stable as $function$
   select case when e.id is not null then jsonb_build_object('id', e.id, 'name', e.name, 'occurredAt',
     to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id, 'actorType', e.actor_type,
-      'channel', e.channel, 'changes', e.changes, 'data', e.data) end
+      'channel', e.channel,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) end
 $function$;
 
 -- The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now.
@@ -42363,15 +42987,17 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- After the right password: the wrong ones from the same network count no longer, and the network is known.
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  address text := app_private.network_of(app_hidden.setting('ip'));
+  network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  -- This try was right, so it no longer counts against the address; others from there still do.
-  update app_private.tries t set moments = trim_array(t.moments, 1)
-    where t.key = 'login address ' || address and cardinality(t.moments) > 0;
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id;
+  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  insert into app_private.user_networks as n (user_id, network_sha256)
+    select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
+    on conflict on constraint user_networks_pkey do update set last_at = now()
+      where n.last_at < now() - interval '1 day';
 end $function$;
 
 -- Ends the hold of workers whose connection is gone: they died. Returns how many.
@@ -42675,6 +43301,13 @@ language sql stable as $function$
     and name = r.subject || '.' || split_part(name, '.', 2))
 $function$;
 
+-- Whether the user signed in from there during the last 90 days.
+create function app_private.is_known_network(user_id uuid, network text) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.user_networks n where n.user_id = $1
+    and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
+$function$;
+
 -- Whether what an execution writes to its lead or buyer is marketing mail. It is not where an event of their own
 --   dealing started it, such as an appointment or a reservation.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
@@ -42709,6 +43342,13 @@ create function app_private.is_withdrawn(organization_id uuid, email text) retur
 language sql stable as $function$
   select exists (select from app_private.withdrawn_addresses w where w.organization_id = $1 and w.email = lower($2))
 $function$;
+
+-- Counts one use by the key, where there is room for it: for limits that must not be told.
+create function app_private.is_within_limit(name text, key text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
 --   token; nothing when there is nothing to send.
@@ -42788,6 +43428,34 @@ begin
 end $function$;
 grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
 
+-- Makes the code that confirms the address of an account (143 bits, a day, once). Without a code: somebody wanted an
+--   account with an address that has one. No row where there is nothing to send.
+create function app_private.issue_verification(user_id uuid) returns table(
+  email text, code text, expires_at timestamp with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+begin
+  select i.email, app_private.random_text(24), now() + interval '1 day' into email, code, expires_at
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where u.id = issue_verification.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and u.email_verified_at is null;
+  if not found then
+    select d.email into email from app_hidden.duplicate_accounts d where d.user_id = issue_verification.user_id;
+  end if;
+  if email is null or not app_private.is_within_limit('verification.address', email) then
+    return;
+  end if;
+  if code is not null then
+    insert into app_private.email_verifications (user_id, code_sha256, expires_at)
+      values (issue_verification.user_id, sha256(convert_to(issue_verification.code, 'UTF8')),
+        issue_verification.expires_at)
+      on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at;
+  end if;
+  return next;
+end $function$;
+grant execute on function app_private.issue_verification(uuid) to plat_worker;
+
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -42866,6 +43534,13 @@ language sql as $function$
     select distinct w.word from unnest(names) n (name) cross join lateral string_to_table(n.name, ' ') w (word)
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
       and not exists (select from app_private.search_words k where k.word = w.word)
+$function$;
+
+-- A limit as it holds for this service.
+create function app_private.limit_of(name text) returns table(most integer, within interval)
+language sql stable rows 1 as $function$
+  select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
+  from app_private.limits l where l.name = limit_of.name
 $function$;
 
 -- @withoutViewer Callers may write leads of the project, where an address is in use once.
@@ -43237,15 +43912,35 @@ begin
       else 'What happened to it, latest first.' end);
 end $function$;
 
--- Gives all records the triggers that write their events.
+-- Gives all records the triggers that write their events, and what masks these for their readers.
 create function app_private.make_event_triggers() returns void
 language plpgsql as $function$
 declare
   record_type record;
+  members text[];
+  values_of text := '';
+  members_of text := '';
 begin
-  for record_type in select * from app_hidden.record_types loop
+  for record_type in select * from app_hidden.record_types r order by r.table_name loop
     perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
+    members := app_private.mask_event(format('app_public.%I', record_type.table_name)::regclass);
+    if members is not null then
+      members_of := members_of || format(E'\n    when %L then %L::text[]', record_type.subject, members);
+      values_of := values_of || format(E'\n    when %L then app_hidden.%I(subject_id, value, record)',
+        record_type.subject, record_type.table_name || '_event_value');
+    end if;
   end loop;
+  execute format('create or replace function app_hidden.masked_members(subject_type text) returns text[]
+    language sql immutable parallel safe as %L', format(E'\n  select case subject_type%s end\n', members_of));
+  execute format('create or replace function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb,
+    record jsonb) returns jsonb language sql stable as %L',
+    format(E'\n  select case subject_type%s\n    else value end\n', values_of));
+  comment on function app_hidden.masked_members(text) is
+    'The members of an event''s record that are masked columns; null where none is.';
+  comment on function app_hidden.event_value(text, uuid, jsonb, jsonb) is
+    'Members of a record by the names of the API, as an event has them, with null for what the viewer may not read. '
+    'record: the whole record of the event.';
+  grant execute on function app_hidden.masked_members, app_hidden.event_value to plat_user, plat_anonymous;
 end $function$;
 
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
@@ -43667,6 +44362,58 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     (select b.organization_id from app_public.buyers b where b.id = $1))
 $function$;
 grant execute on function app_private.marketing_sender(uuid) to plat_authenticator;
+
+-- Makes the function that gives the viewer what they may read of the masked columns in an event of a table; returns
+--   the names of these in the API, null where there are none.
+create function app_private.mask_event(relation regclass) returns text[]
+language plpgsql as $function$
+declare
+  table_name constant text := (select relname from pg_class where oid = relation);
+  masked constant name[] := array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0
+    and not a.attisdropped and col_description(relation, a.attnum) ~ '(^|\n)@masked'
+    and col_description(relation, a.attnum) !~ '@secret' order by a.attnum);
+  members constant text[] := array(select app_hidden.camel(c) from unnest(masked) c);
+  given text;
+begin
+  if masked = '{}' then
+    return null;
+  end if;
+  -- Without such a function nobody reads the column.
+  select string_agg(format('
+      || case when value ? %1$L and %2$s is distinct from r.%3$I then jsonb_build_object(%1$L, %2$s) else ''{}'' end',
+      app_hidden.camel(c), case when p.oid is null then format('null::%s', format_type(a.atttypid, a.atttypmod))
+        else format('app_public.%I(r)', p.proname) end, c), '')
+    into given
+    from unnest(masked) c join pg_attribute a on a.attrelid = relation and a.attname = c
+    left join pg_proc p on p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || c
+      and p.pronargs = 1 and p.proargtypes[0] = (select reltype from pg_class where oid = relation);
+  execute format('create or replace function app_hidden.%I(record_id uuid, value jsonb, record jsonb) returns jsonb
+    language plpgsql stable as %L', table_name || '_event_value', format('
+declare
+  r %1$s;
+begin
+  if jsonb_strip_nulls(jsonb_build_object(%2$s)) = ''{}'' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from %1$s t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object(%4$s));
+  return value%5$s;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object(%6$s);
+end ', relation,
+    (select string_agg(format('%1$L, value -> %1$L', m), ', ') from unnest(members) m),
+    relation::text,
+    (select string_agg(format('%L, value -> %L', c, app_hidden.camel(c)), ', ') from unnest(masked) c),
+    given,
+    (select string_agg(format('%L, null', m), ', ') from unnest(members) m)));
+  execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
+  return members;
+end $function$;
 
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
@@ -44814,6 +45561,26 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.project_currency(uuid) to plat_anonymous, plat_user;
 
+-- What limits tries for the password of an account, or of a name that nobody has, from an address.
+create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
+  select t.key, l.most, l.within
+  from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
+    app_private.network_of(ip) as network) a
+  cross join lateral (values
+    (1, 'login.network', 'login address ' || a.network),
+    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (place, name, key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+  -- In one order: two tries never wait for each other crosswise.
+  order by t.place
+$function$;
+
 -- Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were
 --   not told today; returns the last member it looked at, null after all.
 create function app_private.queue_task_digests(after_id uuid, batch integer) returns uuid
@@ -44890,6 +45657,12 @@ begin
   end loop;
   return left(result, size);
 end $function$;
+
+-- Like the one below, with a limit of app_private.limits.
+create function app_private.rate_limit(name text, key text) returns void
+language sql as $function$
+  select app_private.rate_limit(name, key, l.most, l.within) from app_private.limit_of(name) l
+$function$;
 
 -- Counts one use of the bucket by the key and refuses it with RATE_LIMITED when there were max uses within the
 --   window before. A null key is not limited. What the transaction rolls back was not counted; so a use that failed
@@ -45140,6 +45913,12 @@ begin
       || case when field is not null then jsonb_build_object('field', field) else '{}' end);
 end $function$;
 
+create function app_private.refuse_code() returns void
+language sql as $function$
+  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+    '{"field": "token"}')
+$function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
@@ -45159,6 +45938,24 @@ begin
   if found then
     perform app_hidden.fail('BAD_USER_INPUT', requirement.message,
       jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+  end if;
+end $function$;
+
+create function app_private.refuse_sign_up(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many new accounts at the moment. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
+create function app_private.refuse_tries(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
   end if;
 end $function$;
 
@@ -45305,6 +46102,12 @@ end $function$;
 grant execute on function app_private.request_export(
   uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text
 ) to plat_user;
+
+create function app_private.request_verification(user_id uuid) returns void
+language sql as $function$
+  select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
+    job_key => 'user__verification_requested ' || user_id)
+$function$;
 
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
@@ -46227,6 +47030,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- How long until one more fits into the window: seconds, 0 for at once.
+create function app_private.seconds_to_wait(
+  moments timestamp with time zone[], most integer, within interval
+) returns integer
+language sql stable as $function$
+  select case when cardinality(recent) < most then 0
+    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
+    end
+  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -46388,7 +47202,7 @@ begin
 end $function$;
 grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
--- Sets the hash of a user's password; ends every open code, and the count of wrong tries. Who calls it ends access.
+-- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -46398,6 +47212,7 @@ begin
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  perform app_private.forgive_tries(user_id);
 end $function$;
 
 -- Gives an open reservation and its claim the same end, and a price where one is given.
@@ -46484,6 +47299,13 @@ begin
   perform app_private.release_claim(claim_id, 'EXPIRED');
   perform set_config('plat.clock', '', true);
 end $function$;
+
+-- Like settle_login, for a signed-in user who gives the password once more.
+create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_proof(user_id, user_id::text, ip, is_right)
+$function$;
+grant execute on function app_private.settle_confirmation(uuid, text, boolean) to plat_authenticator;
 
 -- Settles what is due, the oldest first; returns how many.
 create function app_private.settle_due(batch integer default 50) returns integer
@@ -46577,6 +47399,13 @@ begin
 end $function$;
 grant execute on function app_private.settle_generation(uuid, jsonb) to plat_worker;
 
+-- Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.
+create function app_private.settle_login(username text, ip text, is_right boolean) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_proof(app_private.account_named(username), username, ip, is_right)
+$function$;
+grant execute on function app_private.settle_login(text, text, boolean) to plat_authenticator;
+
 -- Lets an offer expire whose time is over.
 create function app_private.settle_offer(offer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46610,6 +47439,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   select app_private.settle_generation(id,
     '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
 $function$;
+
+create function app_private.settle_proof(user_id uuid, name text, ip text, is_right boolean) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
+  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+    from app_private.proof_limits(user_id, name, ip) l));
+end $function$;
 
 -- Ends the rescission period of a purchase when its time has come.
 create function app_private.settle_rescission(buyer_id uuid) returns void
@@ -46734,6 +47571,15 @@ begin
     perform app_private.record_outcomes(step, work, outcomes);
   end if;
 end $function$;
+
+create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
+language sql stable as $function$
+  select t.key, l.most, l.within
+  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
+    key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+$function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -47745,6 +48591,7 @@ language sql as $function$
     where s.integration_id = suspend_organization_integration.id;
   update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
     where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
 $function$;
 
 -- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
@@ -47981,8 +48828,7 @@ begin
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 
--- Keeps a message and enqueues the mail that forwards it; at most 20 an hour from one network address and 5 from one
---   sender.
+-- Keeps a message and enqueues the mail that forwards it; limited by network and sender.
 create function app_private.take_contact_message(organization_id uuid, input jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -47993,8 +48839,8 @@ begin
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
-  perform app_private.rate_limit('contact.ip', app_hidden.setting('ip'), 20, interval '1 hour');
-  perform app_private.rate_limit('contact.email', address, 5, interval '1 hour');
+  perform app_private.rate_limit('contact.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact.sender', address);
   perform app_private.add_job(case when organization_id is null then 'service__contacted'
     else 'organization__contacted' end,
     jsonb_build_object('id', message.id));
@@ -48109,8 +48955,8 @@ begin
         and s.deleted_at is null;
   end if;
 
-  perform app_private.rate_limit('contact_project.ip', app_hidden.setting('ip'), 60, interval '1 hour');
-  perform app_private.rate_limit('contact_project.email', project.id || ' ' || sender, 10, interval '1 hour');
+  perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
@@ -48872,8 +49718,8 @@ begin
   return coalesce(result, '[]');
 end $function$;
 
--- What is sent of an event. 256 KB at most: of a larger one all but the record itself, which the receiver reads from
---   the API.
+-- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
+--   record itself, which the receiver reads from the API.
 create function app_private.webhook_body(e app_public.events) returns text
 language sql stable as $function$
   select case when octet_length(whole.body::text) <= 262144 then whole.body::text
@@ -48885,7 +49731,10 @@ language sql stable as $function$
     'organizationId', e.organization_id,
     'projectId', e.project_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id,
       'actorType', e.actor_type,
-    'channel', e.channel, 'requestId', e.request_id, 'changes', e.changes, 'data', e.data) as body) whole
+    'channel', e.channel, 'requestId', e.request_id,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
+  ) whole
 $function$;
 
 -- A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.
@@ -49965,7 +50814,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('DEPOSITS', 9, 'amountDue', 'app_public.deposits_amount_due(t)', 'MONEY', 'app_public.money', null, true,
     'What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is asked for or paid.'),
   ('EVENTS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
-  ('EVENTS', 10, 'data', 't.data', 'JSON', 'jsonb', 'audit.read', false, 'The record after the change.'),
+  ('EVENTS', 10, 'data', 'app_public.events_data(t)', 'JSON', 'jsonb', 'audit.read', false,
+    'The record after the change; of a field that the viewer may not read, null.'),
   ('EVENTS', 11, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project of the record.'),
   ('EVENTS', 12, 'sequence', 't.sequence', 'INTEGER', 'bigint', null, true,
     'Strictly increasing per organization, without gaps, in the order of commits.'),
@@ -49983,8 +50833,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('EVENTS', 6, 'actorType', 't.actor_type', 'ENUM', 'app_public.actor_type', null, true, 'Who caused it.'),
   ('EVENTS', 7, 'channel', 't.channel', 'ENUM', 'app_public.event_channel', null, true, 'The way the change came in.'),
   ('EVENTS', 8, 'requestId', 't.request_id', 'TEXT', 'text', null, false, 'The X-Request-Id of the request.'),
-  ('EVENTS', 9, 'changes', 't.changes', 'JSON', 'jsonb', 'audit.read', false,
-    'The changed fields: {field: [before, after]}; null for a new record.'),
+  ('EVENTS', 9, 'changes', 'app_public.events_changes(t)', 'JSON', 'jsonb', 'audit.read', false,
+    'The changed fields that the viewer may read: {field: [before, after]}; null for a new record.'),
   ('FLOOR_PLANS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('FLOOR_PLANS', 10, 'bedroomsMax', 't.bedrooms_max', 'INTEGER', 'integer', null, false, 'The most bedrooms.'),
   ('FLOOR_PLANS', 11, 'baths', 't.baths', 'INTEGER', 'integer', null, true, 'Full bathrooms.'),
@@ -51215,6 +52065,23 @@ insert into app_private.file_tables (table_name) values
   ('site_plans'),
   ('unit_images');
 
+insert into app_private.limits (name, most, within, description) values
+  ('contact.network', 20, '01:00:00', 'Messages to organizations and to the operator from one network.'),
+  ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
+  ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
+  ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('login.account', 50, '24:00:00',
+    'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
+  ('login.account_and_network', 5, '00:15:00', 'Wrong passwords for an account from one network.'),
+  ('login.network', 50, '00:15:00', 'Wrong passwords from one network, whatever the account.'),
+  ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
+  ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
+  ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
+  ('verification.address', 5, '24:00:00',
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.');
+
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
 
@@ -51348,15 +52215,20 @@ insert into app_private.principal_tables (table_name, user_column, organization_
     'r.deleted_at is null and r.status = ''ENABLED''', 'app_private.workflow_lacks', 'app_private.suspend_workflow');
 
 insert into app_private.retention (relation, over) values
+  ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
+  ('app_public.users',
+    'deleted_at is null and id = any (array(select d.user_id from app_hidden.duplicate_accounts d where d.inserted_at < now() - interval ''1 hour''))'),
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 

@@ -2,6 +2,7 @@ import { commentRules } from "./comments.ts";
 import { functionRules } from "./functions.ts";
 import { grantRules } from "./grants.ts";
 import { keyRules } from "./keys.ts";
+import { maskRules } from "./masks.ts";
 import { nameRules } from "./names.ts";
 import { policyRules } from "./policies.ts";
 import { principalRules } from "./principals.ts";
@@ -17,5 +18,6 @@ export const rules: readonly Rule[] = [
   ...principalRules,
   ...functionRules,
   ...commentRules,
+  ...maskRules,
   ...nameRules,
 ];

@@ -12,9 +12,10 @@ begin
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  perform app_private.forgive_tries(user_id);
 end $$;
 comment on function app_private.set_password(uuid, text) is
-  'Sets the hash of a user''s password; ends every open code, and the count of wrong tries. Who calls it ends access.';
+  'Sets the hash of a user''s password; ends every open code, and the wrong tries from here. Who calls it ends access.';
 
 create function app_public.update_password(current_password app_public.password_proof,
   new_password app_public.new_password, keep_session boolean default false, keep_access_token_ids uuid[] default null,
@@ -57,11 +58,13 @@ Access tokens and integrations stay where nothing is said of them; accessEnding 
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
-    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
+  -- An address without an account gets an id that nobody has: the same is done for it, the job then finds nobody.
+  account uuid := coalesce((select u.id from app_public.users u where u.id = app_private.account_named(email)
+    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null), md5('otp ' || lower(btrim(email)))::uuid);
 begin
+  perform app_private.rate_limit('otp.network', app_private.network_of(app_hidden.setting('ip')));
   -- Quietly limited: the answer must not tell whether there is an account.
-  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
+  if app_private.is_within_limit('otp.account', account::text) then
     perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account),
       job_key => 'user__otp_requested ' || account);
   end if;
@@ -92,6 +95,24 @@ comment on function app_private.issue_user_otp(uuid) is
   'sign in.';
 grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
 
+create function app_private.refuse_code() returns void
+language sql volatile as $$
+  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+    '{"field": "token"}')
+$$;
+
+create function app_private.begin_reset(token text) returns void
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (select from app_private.user_otps o where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'))
+      and o.expires_at > now()) then
+    perform app_private.refuse_code();
+  end if;
+end $$;
+comment on function app_private.begin_reset(text) is
+  'Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.';
+grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
 create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -106,8 +127,7 @@ begin
       and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
     returning u.id into account;
   if account is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
-      '{"field": "token"}');
+    perform app_private.refuse_code();
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);

@@ -58,8 +58,8 @@ begin
         and s.deleted_at is null;
   end if;
 
-  perform app_private.rate_limit('contact_project.ip', app_hidden.setting('ip'), 60, interval '1 hour');
-  perform app_private.rate_limit('contact_project.email', project.id || ' ' || sender, 10, interval '1 hour');
+  perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop

@@ -21,6 +21,35 @@ export function oneTimeCode(values: { code: string; expiresAt: Date }): Rendered
   });
 }
 
+/** The code that confirms the address of a new account. */
+export function verificationCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
+  return render({
+    subject: "Confirm your e-mail address",
+    blocks: [
+      "An account was made with this e-mail address. If it was you, confirm the address, signed in with the account:",
+      { link: values.link, label: "Confirm the address" },
+      "A program confirms it with verifyEmail and this code:",
+      { code: values.code },
+      `It works once, until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
+      "If it was not you, do nothing: the account can send nothing in your name. To take it over, reset its password.",
+    ],
+    footer: "You get this mail because somebody made an account with this e-mail address.",
+  });
+}
+
+/** To the owner of an address: somebody wanted another account with it. */
+export function accountExists(): Rendered {
+  return render({
+    subject: "You have an account already",
+    blocks: [
+      "Somebody, hopefully you, wanted to make an account with this e-mail address. It has one already, and nothing was changed.",
+      "If it was you, sign in with the password of that account, or ask for a code to set a new one.",
+      "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
+    ],
+    footer: "You get this mail because somebody wanted to make an account with this e-mail address.",
+  });
+}
+
 interface Invitation {
   organization: string;
   invitedBy: string | null;
