@@ -542,7 +542,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'BUYER_AGENT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_agents as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -792,7 +794,8 @@ create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.deleted_at is null and new.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('agreement', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('agreement', new.id, new.organization_id, new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'agreement' and d.record_id = new.id;
@@ -2718,7 +2721,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'BUYER', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_buyers as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -2745,7 +2750,8 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.rescission_ends_at is not null and (new.status = 'IN_REVIEW'
   and new.deleted_at is null) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('rescission', new.id, new.rescission_ends_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('rescission', new.id, new.organization_id, new.rescission_ends_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'rescission' and d.record_id = new.id;
@@ -5389,7 +5395,8 @@ create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.due_at is not null and (new.status in ('OPEN', 'FAILED')) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('escalation_ticket', new.id, new.due_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('escalation_ticket', new.id, new.organization_id, new.due_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'escalation_ticket' and d.record_id = new.id;
@@ -5991,7 +5998,8 @@ create function app_private.tg_export__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.status = 'COMPLETED') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('export', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('export', new.id, new.organization_id, new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'export' and d.record_id = new.id;
@@ -8366,7 +8374,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'FLOOR_PLAN', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_floor_plans as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -9972,7 +9982,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'LEAD', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_leads as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -12415,7 +12427,8 @@ create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.status = 'PENDING') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('offer', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('offer', new.id, new.organization_id, new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'offer' and d.record_id = new.id;
@@ -20394,26 +20407,12 @@ create trigger _950_events_update after update on app_public.projects
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  area text := coalesce(btrim((new.address).administrative_area), '');
-  place text := nullif(btrim((new.address).locality), '');
-  found_id uuid;
 begin
-  if tg_op = 'UPDATE' then
-    if new.address is not distinct from old.address then
-      return null;
+  if tg_op = 'INSERT' or new.address is distinct from old.address then
+    if not app_private.place_project(new.id, waits => false) then
+      perform app_private.add_job('project__placed', jsonb_build_object('id', new.id));
     end if;
-    delete from app_private.project_cities c where c.project_id = new.id;
   end if;
-  if place is null then
-    return null;
-  end if;
-  insert into app_private.cities (country, administrative_area, name)
-    values ((new.address).country, area, place) on conflict do nothing;
-  select c.id into found_id from app_private.cities c
-    where c.country = (new.address).country and app_hidden.fold(c.name) = app_hidden.fold(place)
-      and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
-  insert into app_private.project_cities (project_id, city_id) values (new.id, found_id);
   return null;
 end $function$;
 
@@ -20796,7 +20795,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'PROJECT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_projects as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -23234,7 +23235,8 @@ create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.pending_until is not null and (new.status = 'PENDING') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('generation', new.id, new.pending_until)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('generation', new.id, new.organization_id, new.pending_until)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'generation' and d.record_id = new.id;
@@ -26690,7 +26692,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'UNIT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_units as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -29074,7 +29078,8 @@ create function app_private.tg_claim__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.released_at is null) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('claim', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('claim', new.id, new.organization_id, new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'claim' and d.record_id = new.id;
@@ -29189,10 +29194,14 @@ create table app_hidden.deadlines (
   record_id                uuid                         not null,
   due_at                   timestamp with time zone     not null,
   failures                 integer                      not null default 0,
+  -- The organization that the record belongs to; the nil UUID where that is not known.
+  organization_id          uuid                         not null default
+      '00000000-0000-0000-0000-000000000000'::uuid,
   constraint deadlines_pkey primary key (kind, record_id)
 );
 
 create index deadlines_due on app_hidden.deadlines (due_at);
+create index deadlines_organization on app_hidden.deadlines (organization_id, due_at);
 
 alter table app_hidden.deadlines enable row level security;
 
@@ -30012,14 +30021,18 @@ alter table app_private.integration_secrets enable row level security;
 ----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
 
--- Who got the last lead of a project whose members take turns.
+-- Who got the latest leads of a project whose members take turns, by the number of the turn.
 create table app_private.lead_turns (
   project_id               uuid                         not null,
   user_id                  uuid                         not null,
-  constraint lead_turns_pkey primary key (project_id),
+  id                       bigint                       not null generated always as identity,
+  turn                     bigint                       not null default 0,
+  constraint lead_turns_pkey primary key (id),
   constraint lead_turns_project_id_fkey foreign key (project_id)
     references app_public.projects(id) on delete cascade
 );
+
+create index lead_turns_latest on app_private.lead_turns (project_id, turn);
 
 alter table app_private.lead_turns enable row level security;
 
@@ -36939,8 +36952,11 @@ declare
   key text := repeat ->> 'key';
   body bytea := decode(repeat ->> 'body', 'hex');
   known app_private.idempotency_keys;
+  longest constant text := current_setting('lock_timeout');
 begin
-  -- A request under the same key that is still running is waited for here; from here on the row is locked.
+  -- A request under the same key that is still running is waited for here, however long it takes: it gives the answer.
+  -- From here on the row is locked.
+  perform set_config('lock_timeout', '0', true);
   insert into app_private.idempotency_keys as k (viewer, key_sha256, body_hmac)
     values (app_private.repeat_viewer(), sha256(convert_to(key, 'UTF8')), body)
     on conflict on constraint idempotency_keys_once do update set
@@ -36948,6 +36964,7 @@ begin
       answers = case when k.inserted_at < now() - interval '24 hours' then '{}' else k.answers end,
       inserted_at = case when k.inserted_at < now() - interval '24 hours' then now() else k.inserted_at end
     returning k.* into known;
+  perform set_config('lock_timeout', longest, true);
   if known.body_hmac <> body then
     perform app_hidden.fail('IDEMPOTENCY_MISMATCH',
       'This idempotency key was used for another request in the last 24 hours; give every request a key of its own.');
@@ -40325,6 +40342,15 @@ begin
   perform pg_notify('plat_webhooks', organization_id::text);
 end $function$;
 
+-- Raises PLAT1 with {organizationId, own}: in which organization something is to be settled, and whether the viewer
+--   has a part in it.
+create function app_private.call_due(organization_id uuid, own boolean) returns void
+language plpgsql stable as $function$
+begin
+  raise exception 'something is due; call app_private.settle_deadlines() and try again' using errcode = 'PLAT1',
+    detail = jsonb_build_object('organizationId', organization_id, 'own', own);
+end $function$;
+
 -- What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.
 create function app_private.call_secrets(organization_id uuid, url text) returns table(
   sealed text, previous_sealed text
@@ -40449,22 +40475,24 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Indexes the words of some of the backlog, the oldest first; returns how many rows of it.
-create function app_private.catch_up_search(batch integer default 1) returns integer
+-- Indexes the words of some of the backlog, of one organization or of all, the oldest first; returns how many rows
+--   of it. What others are indexing is left to them; for one organization it waits for them, no longer than
+--   lock_timeout.
+create function app_private.catch_up_search(
+  batch integer default 1, organization_id uuid default null::uuid
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
   part app_private.search_backlog;
   searchable app_private.searchable_tables;
   names text[];
   done int := 0;
 begin
-  if not exists (select from app_private.search_backlog) then
-    return 0;
-  end if;
-  -- One at a time: whoever waits finds it done.
-  perform pg_advisory_xact_lock(hashtextextended('plat.search_backlog', 0));
   while done < batch loop
-    delete from app_private.search_backlog b where b.id = (select min(o.id) from app_private.search_backlog o)
+    delete from app_private.search_backlog b where b.id = (select o.id from app_private.search_backlog o
+        where organization_id is null or o.organization_id = organization_id order by o.id limit 1
+        for update skip locked)
       returning * into part;
     exit when not found;
     select s.* into strict searchable from app_private.searchable_tables s where s.type = part.type;
@@ -40477,9 +40505,14 @@ begin
     perform app_private.learn_words(names);
     done := done + 1;
   end loop;
+  if done = 0 and organization_id is not null then
+    -- Somebody else is at it; whoever waits finds it done.
+    perform from app_private.search_backlog b where b.organization_id = organization_id order by b.id limit 1
+      for update;
+  end if;
   return done;
 end $function$;
-grant execute on function app_private.catch_up_search(integer) to plat_worker;
+grant execute on function app_private.catch_up_search(integer, uuid) to plat_worker;
 
 -- Adds a tag to the leads of executions, or removes it.
 create function app_private.change_tags(
@@ -43272,7 +43305,8 @@ begin
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
 begin
   if new.%1$I is not null and (%2$s) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values (%3$L, new.id, new.%1$I)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values (%3$L, new.id, new.organization_id, new.%1$I)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = ''UPDATE'' then
     delete from app_hidden.deadlines d where d.kind = %3$L and d.record_id = new.id;
@@ -43729,7 +43763,9 @@ begin
             select %2$L, a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (%3$s %4$s from added r returning t.names)
@@ -44155,26 +44191,42 @@ end $function$;
 -- Whose turn it is to get a lead of the project; and it was theirs then.
 create function app_private.next_in_turn(project_id uuid) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
+  -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
+  most constant int := 100;
+  taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
   members uuid[];
-  turn uuid;
+  latest app_private.lead_turns;
+  turn bigint := 0;
+  chosen uuid;
 begin
   select array_agg(m.user_id order by m.user_id) into members
     from app_public.projects p
     join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = next_in_turn.project_id
+    where p.id = project_id
       and (m.role = 'MEMBER' or not exists (
         select from app_public.organization_user_connections o where o.organization_id = p.organization_id
           and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
-  -- The row is locked until the lead is there, so that leads that come at the same moment take turns too.
-  insert into app_private.lead_turns as t (project_id, user_id) values (next_in_turn.project_id, members[1])
-    on conflict on constraint lead_turns_pkey do update
-      set user_id = coalesce((select m from unnest(members) m where m > t.user_id order by m limit 1), members[1])
-    returning t.user_id into turn;
-  return turn;
+  loop
+    select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+    turn := greatest(turn, coalesce(latest.turn, 0)) + 1;
+    exit when taken >= most;
+    -- Looked at again under the lock, as whoever took the turn may have ended in between.
+    exit when pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0))
+      and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
+  end loop;
+  perform set_config('plat.turns_taken', (taken + 1)::text, true);
+  -- From the one who was latest on, one further for each turn since, ended or not.
+  chosen := members[((select count(*) from unnest(members) m where m <= latest.user_id)
+    + turn - coalesce(latest.turn, 0) - 1) % cardinality(members) + 1];
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id, turn, chosen);
+  delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
+    where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
+  return chosen;
 end $function$;
 
 -- What the processor says of the account of an organization; the first account stays.
@@ -44986,6 +45038,41 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
   where c.id = p.id
 $function$;
 grant execute on function app_private.place_cities(jsonb) to plat_authenticator;
+
+-- Says which city a project is in, by its address. False, and nothing said, where somebody else is adding that city
+--   and is not to be waited for.
+create function app_private.place_project(project_id uuid, waits boolean default true) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  address app_public.address := (select p.address from app_public.projects p where p.id = project_id);
+  area text := coalesce(btrim(address.administrative_area), '');
+  place text := nullif(btrim(address.locality), '');
+  lock bigint;
+  found_id uuid;
+begin
+  delete from app_private.project_cities c where c.project_id = project_id;
+  if place is null then
+    return true;
+  end if;
+  for attempt in 1 .. 2 loop
+    select c.id into found_id from app_private.cities c
+      where c.country = address.country and app_hidden.fold(c.name) = app_hidden.fold(place)
+        and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
+    exit when found_id is not null or attempt = 2;
+    -- Cities are of all organizations, and who adds one holds up those that add it too.
+    lock := hashtextextended(concat_ws(' ', 'plat.city', address.country, app_hidden.fold(place),
+      app_hidden.fold(area)), 0);
+    if not waits and not pg_try_advisory_xact_lock(lock) then
+      return false;
+    end if;
+    perform pg_advisory_xact_lock(lock) where waits;
+    insert into app_private.cities (country, administrative_area, name) values (address.country, area, place)
+      on conflict do nothing;
+  end loop;
+  insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
+  return true;
+end $function$;
 
 -- Its units in numbers.
 create function app_private.project_abstract_of(p app_public.projects) returns app_public.project_abstract
@@ -46653,36 +46740,93 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.settle_confirmation(uuid, text, boolean) to plat_authenticator;
 
--- Settles what is due, the oldest first; returns how many.
-create function app_private.settle_due(batch integer default 50) returns integer
+-- Settles what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not
+--   the viewer's own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for,
+--   since others have locked what says that something is due.
+create function app_private.settle_deadlines(
+  organization_id uuid, own boolean, batch integer default 20, longest interval default null::interval
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
+  lock constant bigint := hashtextextended('plat.deadlines ' || organization_id, 0);
+  -- Whoever waits for this transaction waits for no longer than that.
+  until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
+    else interval '20 ms' end);
   due record;
   amount int := 0;
+  locked int := 0;
 begin
-  -- One at a time: whoever waits finds it settled.
-  perform pg_advisory_xact_lock(hashtextextended('plat.deadlines', 0));
+  -- One at a time for each organization: whoever waits finds it settled.
+  if own then
+    begin
+      perform set_config('lock_timeout', '1s', true);
+      perform pg_advisory_xact_lock(lock);
+    exception when lock_not_available then
+      return -1;
+    end;
+  elsif not pg_try_advisory_xact_lock(lock) then
+    return -1;
+  end if;
+  perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
   for due in
     select d.kind, d.record_id, k.settle from app_hidden.deadlines d
       join app_private.deadline_kinds k on k.kind = d.kind
-    where d.due_at <= clock_timestamp() order by d.due_at, d.kind, d.record_id limit batch
+    where d.organization_id = organization_id and d.due_at <= clock_timestamp()
+    order by d.due_at, d.kind, d.record_id limit batch for no key update of d skip locked
   loop
     begin
       execute format('select %s($1)', due.settle) using due.record_id;
       delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = due.record_id
         and d.due_at <= clock_timestamp();
-    exception when deadlock_detected or serialization_failure then
-      raise;
+      amount := amount + 1;
+    exception when lock_not_available or deadlock_detected or serialization_failure then
+      -- Somebody works on it, and may for long: until they are done it is read as it was.
+      update app_hidden.deadlines d set due_at = clock_timestamp() + interval '500 ms'
+        where d.kind = due.kind and d.record_id = due.record_id;
+      locked := locked + 1;
     when others then
       -- What cannot be settled must not keep everything else from being read; it is tried again, less and less often.
       raise warning 'deadline % of % cannot be settled: %', due.kind, due.record_id, sqlerrm;
       update app_hidden.deadlines d set failures = d.failures + 1,
         due_at = clock_timestamp() + least(power(2, d.failures), 60) * interval '1 minute'
         where d.kind = due.kind and d.record_id = due.record_id;
+      amount := amount + 1;
     end;
-    amount := amount + 1;
+    exit when clock_timestamp() > until_when;
   end loop;
-  return amount + app_private.catch_up_search(10);
+  -- Also for what is done when the transaction ends.
+  perform set_config('lock_timeout', case when own then '1s' else '20ms' end, true);
+  if own then
+    amount := amount + app_private.catch_up_search(10, organization_id);
+  end if;
+  if amount + locked = 0 and exists (select from app_hidden.deadlines d
+    where d.organization_id = organization_id and d.due_at <= now()) then
+    return -1;
+  end if;
+  return amount;
+end $function$;
+grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator,
+plat_worker;
+
+-- Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.
+create function app_private.settle_due(batch integer default 50) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organization uuid;
+  settled int;
+begin
+  -- At random, so that a flood in one organization does not keep the others waiting.
+  for organization in
+    select o.organization_id from (select distinct d.organization_id from app_hidden.deadlines d
+      where d.due_at <= clock_timestamp()) o order by random()
+  loop
+    settled := app_private.settle_deadlines(organization, true, batch, interval '2 s');
+    if settled > 0 then
+      return settled;
+    end if;
+  end loop;
+  return 0;
 end $function$;
 grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
 
@@ -46704,7 +46848,9 @@ create function app_private.settle_export(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   perform app_private.step_export(settle_export.id, 'EXPIRED');
-  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep');
+  -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep ' || e.organization_id)
+    from app_public.exports e where e.id = settle_export.id;
 end $function$;
 
 -- Notes what the drafting service made: {status, subject, body, language, facts, warnings, model, error}. One that
@@ -47752,15 +47898,28 @@ begin
   perform set_config('plat.clock', clock, true);
 end $function$;
 
--- Raises PLAT1 while something is due and not settled.
+-- Raises PLAT1 while something is due and not settled, in an organization of the viewer first. The setting
+--   plat.behind leaves out the organizations that the viewer has no part in (`others`) or all (`on`).
 create function app_private.stop_when_due() returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  behind constant text := coalesce(current_setting('plat.behind', true), '');
+  organizations uuid[];
+  organization uuid;
 begin
-  if coalesce(current_setting('plat.behind', true), '') = 'on' then
+  if behind = 'on' then
     return;
   end if;
   if exists (select from app_hidden.deadlines d where d.due_at <= now()) then
-    raise exception 'something is due; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+    organizations := array(select app_private.viewer_deadline_organizations());
+    organization := (select d.organization_id from app_hidden.deadlines d
+      where d.organization_id = any (organizations) and d.due_at <= now() order by d.due_at limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    elsif behind <> 'others' then
+      perform app_private.call_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
+        order by d.due_at limit 1), false);
+    end if;
   end if;
   -- Whoever asks in this transaction knows what to do about PLAT1.
   perform set_config('plat.punctual', 'on', true);
@@ -47770,10 +47929,15 @@ grant execute on function app_private.stop_when_due() to plat_authenticator;
 -- Raises PLAT1 while records of these organizations wait to be indexed, for callers that settle what is due.
 create function app_private.stop_when_words_are_due(type text, organizations uuid[]) returns void
 language plpgsql stable as $function$
+declare
+  organization uuid;
 begin
-  if app_hidden.setting('punctual') = 'on' and exists (select from app_private.search_backlog b
-    where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations)) then
-    raise exception 'words are to be indexed; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+  if app_hidden.setting('punctual') = 'on' then
+    organization := (select b.organization_id from app_private.search_backlog b
+      where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    end if;
   end if;
 end $function$;
 
@@ -48338,6 +48502,12 @@ begin
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
 
+-- Whether no other transaction is taking the slug, which is then this one's to take until it ends.
+create function app_private.takes_slug(table_name text, slug text) returns boolean
+language sql as $function$
+  select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
+$function$;
+
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
 create function app_private.tell_clock_step(subject text, name text, batch integer) returns integer
@@ -48694,7 +48864,11 @@ begin
   if tg_op = 'UPDATE' and new.slug is not distinct from old.slug then
     return new;
   end if;
+  -- Slugs are of all organizations: nobody waits for one that somebody else is just taking.
   if new.slug is not null then
+    if not app_private.takes_slug(tg_table_name, new.slug) then
+      perform app_hidden.fail('CONFLICT', 'This slug is taken; choose another.', '{"field": "slug"}');
+    end if;
     insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, new.slug, new.id)
       on conflict do nothing;
     select record_id into taken_by from app_private.slugs where table_name = tg_table_name and slug = new.slug;
@@ -48711,11 +48885,13 @@ begin
   candidate := base;
   for attempt in 1 .. 50 loop
     begin
-      insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
-        on conflict do nothing;
-      if found then
-        new.slug := candidate;
-        return new;
+      if app_private.takes_slug(tg_table_name, candidate) then
+        insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
+          on conflict do nothing;
+        if found then
+          new.slug := candidate;
+          return new;
+        end if;
       end if;
     exception when check_violation then
       base := app_hidden.subject(tg_table_name); -- the name itself looks like an id
@@ -48877,6 +49053,21 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a
+--   buyer.
+create function app_private.viewer_deadline_organizations() returns setof uuid
+language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+  union
+  select p.owner_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id
+    where m.user_id = app_public.current_user_id()
+  union
+  select b.organization_id from app_public.buyers b
+    where b.id = any (array(select app_hidden.viewer_purchases()))
+$function$;
 
 -- Whether it is the confirmed address of the viewer, who acts with all of their account.
 create function app_private.viewer_owns_address(email text) returns boolean

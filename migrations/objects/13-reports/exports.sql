@@ -86,7 +86,9 @@ create function app_private.settle_export(id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform app_private.step_export(settle_export.id, 'EXPIRED');
-  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep');
+  -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep ' || e.organization_id)
+    from app_public.exports e where e.id = settle_export.id;
 end $$;
 
 -- Asking for one.
