@@ -10085,7 +10085,7 @@ begin
     return new;
   elsif tg_op = 'UPDATE' and not new.subscribed then
     new.unsubscribed_at := coalesce(new.unsubscribed_at, now());
-  elsif tg_op = 'UPDATE' or (new.subscribed and new.origin = 'CONTACT_PROJECT') then
+  elsif tg_op = 'UPDATE' then
     new.unsubscribed_at := null;
     delete from app_private.withdrawn_addresses w where w.organization_id = new.organization_id and w.email = new.email;
   else
@@ -18889,7 +18889,12 @@ create table app_public.project_contact_messages (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  lead_id                  uuid                         not null, -- The lead that the message made or joined.
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- The lead that the message made or joined.
+  lead_id                  uuid                         not null,
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
   -- Whether the message made the lead; false where it joined one.
   lead_created             boolean                      not null,
   name                     app_public.short_text        not null, -- Full name as given.
@@ -18910,6 +18915,20 @@ create table app_public.project_contact_messages (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  --
+  -- Their agent, as given.
+  agent                    app_public.agent_input,
+  follow                   boolean, -- Whether they asked for news by mail.
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- When what they say was taken over into the lead: at once where the message made it; else when the owner of the
+  --   address confirmed it, or the team accepted it; null until then.
+  merged_at                timestamp with time zone,
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- When the owner of the address confirmed the message by the link of a mail.
+  confirmed_at             timestamp with time zone,
   constraint project_contact_messages_pkey primary key (id),
   -- @fieldName lead
   -- @foreignFieldName messages
@@ -18977,18 +18996,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'deleted', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -19025,18 +19048,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'created', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -19049,18 +19076,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'created', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
@@ -19100,21 +19131,29 @@ begin
     || case when o.agent_name is distinct from n.agent_name then jsonb_build_object('agentName', jsonb_build_array(o.agent_name, n.agent_name)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agent is distinct from n.agent then jsonb_build_object('agent', jsonb_build_array(o.agent, n.agent)) else '{}' end
+    || case when o.follow is distinct from n.follow then jsonb_build_object('follow', jsonb_build_array(o.follow, n.follow)) else '{}' end
+    || case when o.merged_at is distinct from n.merged_at then jsonb_build_object('mergedAt', jsonb_build_array(to_char(o.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.confirmed_at is distinct from n.confirmed_at then jsonb_build_object('confirmedAt', jsonb_build_array(to_char(o.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -19134,7 +19173,11 @@ begin
     o.agent_name,
     o.metadata,
     o.user_id,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.agent,
+    o.follow,
+    o.merged_at,
+    o.confirmed_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -19152,10 +19195,27 @@ begin
     n.agent_name,
     n.metadata,
     n.user_id,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.agent,
+    n.follow,
+    n.merged_at,
+    n.confirmed_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+-- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
+--   lead.
+create function app_public.project_contact_messages_confirmed_at(
+  m app_public.project_contact_messages
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select m.confirmed_at from app_public.leads l where l.id = m.lead_id
+$function$;
+grant execute on function app_public.project_contact_messages_confirmed_at(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.project_contact_messages_events(
@@ -19164,6 +19224,43 @@ create function app_public.project_contact_messages_events(
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_contact_messages_events(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Whether the message made the lead, false where it joined one; always true for those who may not see the lead.
+create function app_public.project_contact_messages_lead_created(
+  m app_public.project_contact_messages
+) returns boolean
+language sql stable as $function$
+  select m.lead_created or not exists (select from app_public.leads l where l.id = m.lead_id)
+$function$;
+grant execute on function app_public.project_contact_messages_lead_created(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- The lead that the message made or joined; for those who may not see the lead, the id of the message.
+create function app_public.project_contact_messages_lead_id(m app_public.project_contact_messages) returns uuid
+language sql stable as $function$
+  select coalesce((select l.id from app_public.leads l where l.id = m.lead_id), m.id)
+$function$;
+grant execute on function app_public.project_contact_messages_lead_id(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- When what they say was taken over into the lead: at once where the message made it; else when the owner of the
+--   address confirmed it, or the team accepted it; null until then, and for those who may not see the lead.
+create function app_public.project_contact_messages_merged_at(
+  m app_public.project_contact_messages
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select m.merged_at from app_public.leads l where l.id = m.lead_id
+$function$;
+grant execute on function app_public.project_contact_messages_merged_at(
   app_public.project_contact_messages
 ) to plat_anonymous, plat_user;
 
@@ -30012,6 +30109,41 @@ create table app_private.clock_steps (
 alter table app_private.clock_steps enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.consent_requests
+
+-- Whether the owner of an address agreed to mails of an organization, and when; only the SHA-256 of the link's token
+--   is kept.
+create table app_private.consent_requests (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  email                    text                         not null,
+  purpose                  text                         not null,
+  message_id               uuid,
+  token_sha256             bytea,
+  -- Until when it can be confirmed.
+  expires_at               timestamp with time zone     not null default (now() + '7 days'::interval),
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint consent_requests_pkey primary key (id),
+  constraint consent_requests_token_sha256_key unique (token_sha256),
+  constraint consent_requests_message_id_fkey foreign key (message_id)
+    references app_public.project_contact_messages(id) on delete cascade,
+  constraint consent_requests_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint consent_requests_email_lower check (email = lower(email)),
+  constraint consent_requests_message check ((purpose = 'NEWS') = (message_id is not null)),
+  constraint consent_requests_purpose check (purpose = any (array['NEWS', 'MAILBOX', 'RECIPIENT']))
+);
+
+create index consent_requests_expires_at on app_private.consent_requests (expires_at) where confirmed_at is null;
+create index consent_requests_message on app_private.consent_requests (message_id) where message_id is not null;
+create unique index consent_requests_once on app_private.consent_requests (organization_id, email, purpose)
+  where message_id is null;
+create index consent_requests_organization on app_private.consent_requests (organization_id);
+
+alter table app_private.consent_requests enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.contact_messages
 
 -- What visitors wrote to an organization, or to the operator of the service (organization_id null).
@@ -30399,6 +30531,24 @@ create table app_private.limits (
 );
 
 alter table app_private.limits enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.link_keys
+
+-- The keys that links in mails are signed with: the newest that signs does, all of them open. Rows are never
+--   deleted: the links that they signed would die.
+create table app_private.link_keys (
+  id                       uuid                         not null default uuidv7(),
+  key                      bytea                        not null default public.gen_random_bytes(32),
+  -- False for keys of former versions, which were derived from those of login tokens.
+  signs                    boolean                      not null default true,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint link_keys_pkey primary key (id),
+  constraint link_keys_key_key unique (key),
+  constraint link_keys_length check (length(key) >= 32)
+);
+
+alter table app_private.link_keys enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.mail_deliveries
@@ -33653,6 +33803,24 @@ begin
 end $function$;
 grant execute on function app_public.accept_buyer_invite(text) to plat_anonymous, plat_user;
 
+-- @arg id The message.
+--
+-- Takes over what a visitor says of themselves into the lead: phone number, company, address, agent, where the lead
+--   has none. Their consent to news by mail is theirs to give. Takes the permission lead.write.
+create function app_public.accept_contact_message(id uuid) returns app_public.project_contact_messages
+language plpgsql as $function$
+declare
+  message app_public.project_contact_messages;
+begin
+  perform app_hidden.require_viewer();
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_contact_message.id;
+  if message.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such message.', '{"field": "id"}');
+  end if;
+  return app_private.accept_message(message.id);
+end $function$;
+grant execute on function app_public.accept_contact_message(uuid) to plat_user;
+
 -- @arg id The draft, which is COMPLETED.
 -- @arg subject Another subject, where the person changed it.
 -- @arg body Another text, where the person changed it.
@@ -33977,13 +34145,15 @@ grant execute on function app_public.contact_organization(
 -- @arg source Code of the source, such as WEB_DIRECT.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
--- @arg follow Whether they want news by mail.
+-- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
 -- @arg isAgent Whether they are an agent.
 -- @arg isRepresented Whether an agent represents them.
 -- @arg metadata Free data of the website.
 --
 -- Contacts the sales office of a project: makes a lead, or joins the one with the same e-mail address, and tells the
---   sales team.
+--   sales team. What a visitor says of a lead that is known stays on the message until the owner of the address
+--   confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want
+--   them.
 create function app_public.contact_project(
   project_id uuid, name text, email app_public.email_address, phone app_public.phone_number default null::text,
   text text default null::text, address app_public.address default null::app_public.address,
@@ -40059,6 +40229,27 @@ begin
   return false;
 end $function$;
 
+-- merge_message for whoever may write the lead; done again, it changes nothing.
+create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  message app_public.project_contact_messages;
+  lead app_public.leads;
+begin
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id for no key update;
+  select l.* into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null;
+  if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')
+    then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write.', '{"permission": "lead.write"}');
+  end if;
+  if message.merged_at is null then
+    perform app_private.merge_message(message);
+    select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id;
+  end if;
+  return message;
+end $function$;
+grant execute on function app_private.accept_message(uuid) to plat_user;
+
 -- Accepts a pending offer: the unit is PENDING under a claim that is taken or kept, every other pending offer on it
 --   is REJECTED, and by the steps of the negotiations the reservation has the price and lasts from now.
 create function app_private.accept_offer(offer app_public.offers, negotiation app_public.negotiations) returns void
@@ -40998,6 +41189,24 @@ language sql stable as $function$
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
 $function$;
 
+-- Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.
+create function app_private.check_agent(
+  organization_id uuid, agent app_public.agent_input, country text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if agent.id is not null then
+    perform app_private.agent_for(organization_id, agent, country);
+  elsif nullif(btrim(agent.name), '') is null or length(agent.name) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
+      '{"field": "agent.name"}');
+  elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field',
+      case when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
+  perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
+end $function$;
+
 -- Refuses JSON Logic beyond the operators and variables there are; in the second argument of some, all and none,
 --   variables are of the element.
 create function app_private.check_condition(
@@ -41930,6 +42139,35 @@ language sql stable rows 200 as $function$
     array(select r.root from app_hidden.workflow_roots r where workflow.conditions::text ~ ('\m' || r.root || '\M'))) d
 $function$;
 
+-- Does what the owner of an address agreed to; done again, it changes nothing.
+create function app_private.confirm_consent(token text, request_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  request app_private.consent_requests;
+  message app_public.project_contact_messages;
+  before text := coalesce(current_setting('plat.request_id', true), '');
+begin
+  select r.* into request from app_private.consent_requests r
+    where r.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and r.confirmed_at is null
+      and r.expires_at > now() for update;
+  if request.id is null then
+    return;
+  end if;
+  perform set_config('plat.request_id', coalesce(confirm_consent.request_id, ''), true),
+    set_config('plat.clock', 'on', true);
+  update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
+  update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
+    returning * into message;
+  if message.id is not null then
+    perform app_private.follow_news(message.lead_id);
+    if message.merged_at is null then
+      perform app_private.merge_message(message);
+    end if;
+  end if;
+  perform set_config('plat.request_id', before, true), set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.confirm_consent(text, text) to plat_authenticator;
+
 -- Gives a sync the webhook that it goes out by, or brings that up to date.
 create function app_private.connect_sync(integration_id uuid, extra jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -41995,6 +42233,19 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   left join app_public.organizations o on a.scope = 'ORGANIZATION' and o.id = (f ->> 'ownerId')::uuid
 $function$;
 grant execute on function app_private.consent_facts(uuid, uuid) to plat_authenticator;
+
+-- What a link asks the owner of an address; nulls for one that is unknown or too old.
+create function app_private.consent_question(
+  token text, out purpose text, out organization text, out is_confirmed boolean
+) returns record
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.purpose, o.name, r.confirmed_at is not null
+  from app_private.consent_requests r join app_public.organizations o on o.id = r.organization_id and o.deleted_at is
+    null
+  where r.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and (r.confirmed_at is not null or r.expires_at >
+    now())
+$function$;
+grant execute on function app_private.consent_question(text) to plat_authenticator;
 
 -- Whether construction has come to a phase, or beyond; null where there is none.
 create function app_private.construction_has_come_to(status text, phase text) returns boolean
@@ -43021,6 +43272,19 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
+create function app_private.follow_news(lead_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  clock text := coalesce(current_setting('plat.clock', true), '');
+begin
+  -- Their word is heard in archived projects too. The trigger of the lead lifts a withdrawal.
+  perform set_config('plat.clock', 'on', true);
+  update app_public.leads l set subscribed = true where l.id = follow_news.lead_id and l.deleted_at is null
+    and not l.subscribed;
+  perform set_config('plat.clock', clock, true);
+end $function$;
+
 -- After the right password: the wrong ones from the same network count no longer, and the network is known.
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43413,6 +43677,35 @@ begin
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
 
+-- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
+--   nothing to send, or too much was sent to the address already.
+create function app_private.issue_consent_token(request_id uuid) returns table(
+  token text, email text, purpose text, organization text, project text, expires_at timestamp with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  request app_private.consent_requests;
+  secret text := app_private.random_text(43);
+begin
+  select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
+    and r.confirmed_at is null and r.expires_at > now() for update;
+  -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
+  if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
+      request.organization_id || ' ' || request.email)
+    or not app_private.is_within_limit('consent.address', request.email) then
+    return;
+  end if;
+  update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
+  return query
+    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    from app_public.organizations o
+    left join app_public.project_contact_messages m on m.id = request.message_id
+    left join app_public.projects p on p.id = m.project_id
+    where o.id = request.organization_id and o.deleted_at is null;
+end $function$;
+grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
+
 -- A new token (256 random bits) for a pending invitation and what its mail says; replaces the former token; nothing
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
@@ -43497,6 +43790,13 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     and r.worker = keep_export_file.worker
 $function$;
 
+-- Keeps a key that a former version derived from one of login tokens, so that its links outlive that one.
+create function app_private.keep_link_key(key bytea) returns void
+language sql as $function$
+  insert into app_private.link_keys (key, signs) values (keep_link_key.key, false)
+    on conflict on constraint link_keys_key_key do nothing
+$function$;
+
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43575,6 +43875,28 @@ create function app_private.limit_of(name text) returns table(most integer, with
 language sql stable rows 1 as $function$
   select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
   from app_private.limits l where l.name = limit_of.name
+$function$;
+
+-- The key that signs; made where there is none yet.
+create function app_private.link_key() returns bytea
+language plpgsql as $function$
+declare
+  result bytea;
+begin
+  select k.key into result from app_private.link_keys k where k.signs order by k.id desc limit 1;
+  if result is null then
+    lock table app_private.link_keys in share row exclusive mode;
+    select k.key into result from app_private.link_keys k where k.signs order by k.id desc limit 1;
+    if result is null then
+      insert into app_private.link_keys default values returning key into result;
+    end if;
+  end if;
+  return result;
+end $function$;
+
+create function app_private.link_signature(text text, key bytea) returns text
+language sql immutable strict as $function$
+  select translate(rtrim(encode(public.hmac(convert_to(text, 'UTF8'), key, 'sha256'), 'base64'), '='), '+/', '-_')
 $function$;
 
 -- @withoutViewer Callers may write leads of the project, where an address is in use once.
@@ -44543,6 +44865,26 @@ begin
   return true;
 end $function$;
 
+-- Fills what the lead lacks with what the message says. Callers have asked who may.
+create function app_private.merge_message(message app_public.project_contact_messages) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  select * into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null for update;
+  if lead.id is null then
+    return;
+  end if;
+  perform app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', lead.id)
+    || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(to_jsonb(message)) i
+      where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
+        and to_jsonb(lead) ->> i.key is null));
+  if message.agent is distinct from null and lead.agent_id is null then
+    perform app_private.set_lead_agent(lead, message.agent);
+  end if;
+  update app_public.project_contact_messages m set merged_at = now() where m.id = message.id;
+end $function$;
+
 -- When people in a time zone may be written to again; null: now.
 create function app_private.message_hours_begin(time_zone text) returns timestamp with time zone
 language sql stable as $function$
@@ -45238,6 +45580,19 @@ begin
     priority => 'HIGH', lead_id => lead_id, subject_type => subject_type, subject_id => subject_id,
     input => jsonb_build_object('claim_id', claim.id));
 end $function$;
+
+-- What a link is good for; nulls for one that is forged or incomplete.
+create function app_private.open_link(token text, out kind text, out reader_id uuid) returns record
+language sql stable strict security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m[2], m[3]::uuid
+  from regexp_matches(token,
+    '^(([a-z_]{1,40})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([A-Za-z0-9_-]{43})$')
+    as m
+  where exists (select from app_private.link_keys k
+    -- By their hashes: how far two signatures agree takes no time that tells.
+    where sha256(convert_to(app_private.link_signature(m[1], k.key), 'UTF8')) = sha256(convert_to(m[4], 'UTF8')))
+$function$;
+grant execute on function app_private.open_link(text) to plat_authenticator;
 
 -- Opens an escalation ticket and returns its id; where one is open for the same cause in the organization, returns
 --   that one instead. The available actions are those of app_hidden.ticket_actions; input is what they need to know.
@@ -46144,6 +46499,27 @@ language sql stable as $function$
   from app_public.organizations o left join app_private.payments_accounts a on a.organization_id = o.id
   where o.id = r.organization_id
 $function$;
+
+-- Asks the owner of an address by mail; nothing where they have agreed before.
+create function app_private.request_consent(
+  organization_id uuid, email text, purpose text, message_id uuid default null::uuid
+) returns void
+language plpgsql as $function$
+#variable_conflict use_column
+declare
+  request_id uuid;
+begin
+  insert into app_private.consent_requests as r (organization_id, email, purpose, message_id)
+    values (request_consent.organization_id, lower(request_consent.email), request_consent.purpose,
+      request_consent.message_id)
+    on conflict (organization_id, email, purpose) where message_id is null
+    do update set expires_at = excluded.expires_at where r.confirmed_at is null
+    returning r.id into request_id;
+  if request_id is not null then
+    perform app_private.add_job('consent__requested', jsonb_build_object('id', request_id),
+      job_key => 'consent__requested ' || request_id);
+  end if;
+end $function$;
 
 -- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
 --   few at a time.
@@ -47719,6 +48095,15 @@ begin
   end if;
 end $function$;
 
+-- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
+--   or purchase, a membership), signature.
+create function app_private.sign_link(kind text, reader_id uuid) returns text
+language sql as $function$
+  select t.text || '.' || app_private.link_signature(t.text, app_private.link_key())
+  from (select kind || '.' || reader_id as text) t
+$function$;
+grant execute on function app_private.sign_link(text, uuid) to plat_worker;
+
 create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
 language sql stable as $function$
   select t.key, l.most, l.within
@@ -49094,8 +49479,7 @@ begin
 end $function$;
 grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator;
 
--- Keeps a message to a project that the caller was seen to see; at most 60 an hour from one network address and 10
---   from one sender.
+-- Keeps a message to a project that the caller was seen to see; limited by network and sender.
 create function app_private.take_project_message(
   project_id uuid, input jsonb, agent app_public.agent_input
 ) returns app_public.project_contact_messages
@@ -49103,11 +49487,18 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   project app_public.projects;
   sender text := lower(btrim(input ->> 'email'));
+  follows boolean := coalesce((input ->> 'follow')::boolean, false);
+  -- Their own word, or that of the team, which may change the lead anyway.
+  is_sender boolean := app_private.viewer_owns_address(sender);
+  is_team boolean;
   lead app_public.leads;
+  fields jsonb;
   source_row app_public.lead_sources;
   was_created boolean;
+  message app_public.project_contact_messages;
 begin
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
+  is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
     select * into source_row from app_public.lead_sources s
       where s.id = (input ->> 'source_id')::uuid and s.project_id = project.id and s.deleted_at is null;
@@ -49119,10 +49510,16 @@ begin
       where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
         and s.deleted_at is null;
   end if;
+  if agent is distinct from null then
+    perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
+  end if;
 
   perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
   perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
+  fields := input - 'source_id' - 'text' - 'metadata' - 'follow' || jsonb_build_object('project_id', project.id,
+    'origin', 'CONTACT_PROJECT', 'source_id', source_row.id, 'source', coalesce(source_row.code, input ->> 'source'),
+    'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now());
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
@@ -49130,32 +49527,43 @@ begin
     was_created := lead.id is null;
     exit when not was_created;
     begin
-      lead := app_hidden.create_record(null::app_public.leads, input - 'source_id' - 'text' - 'metadata'
-        || jsonb_build_object('project_id', project.id, 'email', sender, 'origin', 'CONTACT_PROJECT', 'source_id',
-          source_row.id,
-          'source', coalesce(source_row.code, input ->> 'source'), 'subscribed',
-            coalesce((input ->> 'follow')::boolean, false),
-          'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now()));
+      lead := app_hidden.create_record(null::app_public.leads, fields || jsonb_build_object('email', sender));
       exit;
     exception when unique_violation then
       null; -- made meanwhile: merge with it
     end;
   end loop;
   if not was_created then
+    begin
+      -- For strangers the same is done and taken back: neither a refusal nor the time tells that the lead was known.
+      if not is_team then
+        perform app_hidden.create_record(null::app_public.leads,
+          fields || jsonb_build_object('email', gen_random_uuid() || '@invalid.example'));
+        raise exception using errcode = 'PLAT1';
+      end if;
+    exception when sqlstate 'PLAT1' then
+      null;
+    end;
     lead := app_hidden.update_record(null::app_public.leads,
-      jsonb_build_object('id', lead.id, 'last_interaction_at', now())
-      || case when (input ->> 'follow')::boolean then '{"subscribed": true}' else '{}'::jsonb end
-      || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-          where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
-            and to_jsonb(lead) ->> i.key is null));
-  end if;
-  if agent is distinct from null and lead.agent_id is null then
+      jsonb_build_object('id', lead.id, 'last_interaction_at', now()));
+  elsif agent is distinct from null then
     perform app_private.set_lead_agent(lead, agent);
   end if;
-  return app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
+  message := app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
     || jsonb_build_object('project_id', project.id, 'lead_id', lead.id, 'lead_created', was_created, 'email', sender,
       'phone', app_hidden.to_e164(input ->> 'phone', coalesce((project.address).country, 'US')),
-      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name));
+      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name, 'agent', to_jsonb(agent),
+      'merged_at', case when was_created then now() end));
+  if is_sender or (is_team and not was_created) then
+    perform app_private.merge_message(message);
+  end if;
+  if follows and is_sender then
+    perform app_private.follow_news(lead.id);
+  elsif follows then
+    perform app_private.request_consent(project.organization_id, sender, 'NEWS', message.id);
+  end if;
+  select * into message from app_public.project_contact_messages m where m.id = message.id;
+  return message;
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
@@ -49859,6 +50267,14 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
   union
   select b.organization_id from app_public.buyers b
     where b.id = any (array(select app_hidden.viewer_purchases()))
+$function$;
+
+-- Whether it is the confirmed address of the viewer, who acts with all of their account.
+create function app_private.viewer_owns_address(email text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
+      and app_hidden.setting('scopes') is null)
 $function$;
 
 -- Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given
@@ -52258,6 +52674,10 @@ insert into app_private.file_tables (table_name) values
   ('unit_images');
 
 insert into app_private.limits (name, most, within, description) values
+  ('consent.address', 3, '24:00:00',
+    'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
+  ('consent.address_and_organization', 1, '24:00:00',
+    'Mails that ask the owner of an address for consent to the mails of one organization.'),
   ('contact.network', 20, '01:00:00', 'Messages to organizations and to the operator from one network.'),
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
@@ -52410,6 +52830,7 @@ insert into app_private.retention (relation, over) values
   ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),

@@ -50,6 +50,45 @@ export function accountExists(): Rendered {
   });
 }
 
+/** Asks the owner of an address whether they want what somebody typed the address in for. */
+export function consentRequest(values: {
+  purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
+  organization: string;
+  project: string | null;
+  link: string;
+  expiresAt: Date;
+}): Rendered {
+  const { purpose, organization, project, link, expiresAt } = values;
+  const { subject, asked, label } = {
+    NEWS: {
+      subject: `Do you want news from ${organization}?`,
+      asked: `Somebody, hopefully you, wrote to ${organization}${project ? ` about ${project}` : ""} and asked for news by mail.`,
+      label: "Yes, send me news",
+    },
+    MAILBOX: {
+      subject: `Enquiries to ${organization}`,
+      asked: `${organization} gave this as its e-mail address for enquiries. What visitors write to it will be forwarded here.`,
+      label: "Yes, forward enquiries",
+    },
+    RECIPIENT: {
+      subject: `May ${organization} write to you?`,
+      asked: `${organization} wants to write to this e-mail address.`,
+      label: "Yes, they may",
+    },
+  }[purpose];
+  return render({
+    subject,
+    blocks: [
+      asked,
+      { link, label },
+      `The link works until ${when(expiresAt)}. Without it, nothing is sent to you.`,
+      "If it was not you, do nothing.",
+    ],
+    footer:
+      "You get this mail because somebody entered this e-mail address. You are asked once a day at most.",
+  });
+}
+
 interface Invitation {
   organization: string;
   invitedBy: string | null;
