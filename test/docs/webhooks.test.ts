@@ -1,5 +1,4 @@
 /** The README's receiver, run as it is written, beside the service. */
-import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -7,6 +6,7 @@ import pino from "pino";
 import { freePort } from "../../src/freePort.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
+import { startChild } from "../harness/child.ts";
 import { secretKeys } from "../harness/api.ts";
 import { guideBlocks } from "../harness/guide.ts";
 import { temporaryFolder } from "../harness/service.ts";
@@ -43,14 +43,14 @@ test("the receiver of the README prints the event", async () => {
     "mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { id secret } }",
     { input: { organizationId: world.harbour.id, url: `https://localhost:${port}`, events: ["lead.*"] } },
   );
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", block!.text], {
+  const child = startChild(["--input-type=module", "--eval", block!.text], {
     env: { PATH: process.env.PATH, WEBHOOK_SECRET: webhook.secret, TLS_CERT, TLS_KEY, PORT: String(port) },
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {
     let printed = "";
     const line = new Promise<string>((done) =>
-      child.stdout.setEncoding("utf8").on("data", (part: string) => {
+      child.stdout!.setEncoding("utf8").on("data", (part: string) => {
         printed += part;
         if (printed.includes("\n")) done(printed.trim());
       }),

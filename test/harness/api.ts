@@ -6,6 +6,7 @@ import { Pool } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import type { HostOptions } from "./host.ts";
+import { signUp } from "./signUp.ts";
 
 /** An answer of the endpoint. */
 export interface Answer {
@@ -47,7 +48,7 @@ export interface Api {
   /** The owner's connection: no policy holds for it. */
   owner: Pool;
   anonymous: Person;
-  /** Makes an account and signs in, by the functions that the API calls. */
+  /** Makes an account with a confirmed address and signs in, by the functions that the API calls. */
   signUp(name: string): Promise<Person>;
   /** Somebody with a token of their own. */
   person(token: string, id?: string | null): Person;
@@ -68,11 +69,6 @@ declare global {
 
 /** What the API under test seals secrets with. */
 export const secretKeys = [{ kid: "test", secret: "a key of the tests with at least 32 characters" }];
-
-/** Everybody's password is "correct horse battery staple"; this is its hash, since to make and check one for each takes 60 ms. */
-const passwordHash =
-  "$argon2id$v=19$m=19456,t=2,p=1$NZIWE2ZrDkGXzVOjWPs4Sw$+deYdWh9/K2TzzHC4vuPMka8AXqaq1Ip8OGJvfbiV+o";
-let names = 0;
 
 /** The real API over HTTPS, on a database of the test file's own. */
 export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {}): Promise<Api> {
@@ -150,29 +146,8 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     person,
     post,
     async signUp(name) {
-      const email = `${name.toLowerCase().replace(/[^a-z]+/g, ".")}.${++names}@example.com`;
-      const [firstName, ...rest] = name.split(" ");
-      const client = await owner.connect();
-      try {
-        await client.query("begin; set local role plat_anonymous; set local plat.channel = 'API'");
-        const account = await client.query<{ id: string }>({
-          name: "create account",
-          text: "select id from app_public.create_account(email => $1, password => $2, first_name => $3, last_name => $4)",
-          values: [email, passwordHash, firstName, rest.join(" ") || null],
-        });
-        const login = await client.query<{ token: string }>({
-          name: "login",
-          text: "select token::text from app_public.login(username => $1, password => $2)",
-          values: [email, passwordHash],
-        });
-        await client.query("commit");
-        return person(host.signLoginToken(login.rows[0]!.token), account.rows[0]!.id, email);
-      } catch (error) {
-        await client.query("rollback");
-        throw error;
-      } finally {
-        client.release();
-      }
+      const { id, email, token } = await signUp(owner, name, host.signLoginToken);
+      return person(token, id, email);
     },
     async statements(work) {
       const texts: string[] = [];

@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join, resolve } from "node:path";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 import { testCertificate } from "./certificate.ts";
+import { startChild } from "./child.ts";
 import { until } from "./until.ts";
 
 export interface ServiceOptions {
@@ -59,7 +60,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         const line = output.stdout
           .split("\n")
           .find((text) => text.includes(`"msg":${JSON.stringify(message)}`));
-        if (line) found(line);
+        if (!line) return;
+        child.stdout?.off("data", look);
+        found(line);
       };
       child.stdout?.on("data", look);
       look();
@@ -118,7 +121,7 @@ function runService({
   clone = repository,
   entry = "src/server.ts",
 }: ServiceOptions): Run {
-  const child = spawn(process.execPath, [entry, ...args], {
+  const child = startChild([entry, ...args], {
     cwd: clone,
     ...user,
     stdio: ["ignore", "pipe", "pipe"],
@@ -134,8 +137,8 @@ function runService({
     },
   });
   const output = { stdout: "", stderr: "" };
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
   const exit = new Promise<Exit>((done, fail) => {
     child.once("error", fail);
     child.once("close", (code, signal) => done({ code, signal, ...output }));

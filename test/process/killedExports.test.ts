@@ -1,7 +1,5 @@
 /** A worker that is killed while it writes an export: another one takes over, and there is one file, whole and exact. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -10,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { startWorld, type World } from "../harness/world.ts";
+import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 
 const amount = 900;
@@ -54,8 +53,7 @@ afterAll(async () => {
 });
 
 function startWorker() {
-  const child = spawn(
-    process.execPath,
+  const child = startChild(
     [
       resolve(import.meta.dirname, "../harness/workerProcess.ts"),
       world.database.ownerUrl,
@@ -64,10 +62,7 @@ function startWorker() {
     ],
     { stdio: ["ignore", "ignore", "inherit"] },
   );
-  const kill = async () => {
-    const exit = once(child, "exit");
-    if (child.kill("SIGKILL")) await exit;
-  };
+  const kill = () => killChild(child);
   kills.push(kill);
   return { kill };
 }

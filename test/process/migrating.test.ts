@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readMigrations } from "../../src/database/committed.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { migratedCheck } from "../../src/database/migrated.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 import { Client } from "pg";
 import { migrationFolder, runSql, type MigrationFolder } from "../harness/migrationFolder.ts";
@@ -54,8 +53,7 @@ test("several processes at once, with the database one change behind: one makes 
 test("a process that was killed in the middle leaves the database as it was; the next one does its work and tidies up", async () => {
   await folder.objects({ "answer.sql": `${answer("second")} select pg_sleep(600);` });
   const source = resolve(import.meta.dirname, "../../src/database/migrate.ts");
-  const child = spawn(
-    process.execPath,
+  const child = startChild(
     [
       "--input-type=module",
       "--eval",
@@ -69,9 +67,7 @@ test("a process that was killed in the middle leaves the database as it was; the
       "select 1 from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> pg_backend_pid() and datname like 'plat_reference%'",
     );
   await until(asleep, (sessions) => sessions.length > 0);
-  const gone = once(child, "exit");
-  child.kill("SIGKILL");
-  await gone;
+  await killChild(child);
   expect(await references()).toHaveLength(1);
   expect(await answered()).toBe("first");
 

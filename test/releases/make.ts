@@ -3,6 +3,7 @@
  * demo, stops it, makes the folder small and writes test/releases/<name>.tar.zst. With a second argument it takes that
  * data folder, of a service that was stopped cleanly, and leaves it as it is.
  */
+// oxlint-disable-next-line no-restricted-imports -- a command, not a test
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, rm, writeFile } from "node:fs/promises";

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -9,6 +7,7 @@ import { handOver, type Message } from "../../src/workflows/message.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { notice, sidOf, startTwilioServer, type TwilioServer } from "../providers/twilioServer.ts";
+import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 import { createWorkflow, reaches, read, runWorkflows, start, type StepInput } from "./world.ts";
 
@@ -375,14 +374,12 @@ test("a worker killed between the call and the note of it: one message", async (
       resolve();
     }),
   );
-  const doomed = spawn(
-    process.execPath,
+  const doomed = startChild(
     [join(import.meta.dirname, "smsWorker.ts"), world.database.ownerUrl, server.api],
     { stdio: "ignore" },
   );
   await taken;
-  doomed.kill("SIGKILL");
-  await once(doomed, "exit");
+  await killChild(doomed);
   server.answers((response, take) => response.status(201).json(take()));
   await sql(
     "update app_private.text_messages set began_at = began_at - interval '1 minute' where execution_id = $1",

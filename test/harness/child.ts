@@ -1,0 +1,44 @@
+// oxlint-disable-next-line no-restricted-imports -- here it is
+import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
+import { once } from "node:events";
+
+const running = new Set<ChildProcess>();
+const endsWithinMs = 20_000;
+
+/**
+ * Starts Node with these arguments as a process that does not outlive the test file, also where a test fails before it has ended the
+ * process: one that lives on holds on to its jobs, and to the output of the run, which then never ends.
+ */
+export function startChild<Options extends SpawnOptions>(args: string[], options: Options): ChildProcess {
+  const child = spawn(process.execPath, args, options);
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  child.once("error", () => running.delete(child));
+  return child;
+}
+
+/** Ends it as a crash would, and waits until it is gone. */
+export async function killChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill("SIGKILL");
+  await exit;
+}
+
+async function endAll(): Promise<void> {
+  await Promise.all(
+    [...running].map(async (child) => {
+      const exit = once(child, "exit");
+      // A service stops its database as well.
+      child.kill("SIGTERM");
+      // oxlint-disable-next-line no-restricted-globals -- the end of a wait
+      const timer = setTimeout(() => child.kill("SIGKILL"), endsWithinMs);
+      await exit;
+      clearTimeout(timer);
+    }),
+  );
+}
+
+// Scripts that are no tests end their children themselves.
+(globalThis as { afterAll?: typeof import("@jest/globals").afterAll }).afterAll?.(endAll, 2 * endsWithinMs);
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));

@@ -1,0 +1,7 @@
+/** The settings of the service that is attacked: production, with nothing of the surrounding shell. */
+export const serviceEnvironment = (dataDir: string): NodeJS.ProcessEnv => ({
+  GRAPHILE_ENV: "production",
+  NODE_ENV: "production",
+  DATA_DIR: dataDir,
+  DEMO: "1",
+});
