@@ -51,16 +51,12 @@ interface Inner {
 }
 
 /** A tree of tuples, with what is known of each: the engine compares each tuple with all others. */
-class OfTuples {
-  #next = new Map<unknown, OfTuples>();
-  #behavior: Resolved | undefined;
-
-  remembered(tuple: readonly unknown[], make: () => Resolved): Resolved {
-    let node: OfTuples = this;
-    for (const element of tuple) node = remembered(node.#next, element, () => new OfTuples());
-    return (node.#behavior ??= make());
-  }
+interface OfTuples {
+  next: Map<unknown, OfTuples>;
+  behavior?: Resolved;
 }
+
+const ofTuples = (): OfTuples => ({ next: new Map() });
 
 /** Lets the engine remember, object by object; the objects themselves are frozen, so their class is changed. */
 function prepare(prototype: Behavior): void {
@@ -99,11 +95,12 @@ function prepare(prototype: Behavior): void {
   };
 
   const perTuple = (original: OfEntity, ofTuple: OfEntity): OfEntity => {
-    const known = new WeakMap<Behavior, OfTuples>();
+    const trees = new WeakMap<Behavior, OfTuples>();
     return function (this: Behavior, type, entity) {
       if (!Array.isArray(entity)) return original.call(this, type, entity);
-      const ofTuples = remembered(known, this, () => new OfTuples());
-      return ofTuples.remembered([type, ...entity], () => ofTuple.call(this, type, entity));
+      let node = remembered(trees, this, ofTuples);
+      for (const part of [type, ...entity]) node = remembered(node.next, part, ofTuples);
+      return (node.behavior ??= ofTuple.call(this, type, entity));
     };
   };
   prototype.getInferredBehaviorForEntity = perTuple(
