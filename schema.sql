@@ -31252,17 +31252,11 @@ create table app_private.stored_files (
   -- Requests that have sent it and are not answered yet: as long as there are any, it stays.
   pending                  integer                      not null default 0,
   constraint stored_files_pkey primary key (checksum),
-  constraint stored_files_organization_id_fkey foreign key (organization_id)
-    references app_public.organizations(id) on delete set null,
-  constraint stored_files_stored_by_id_fkey foreign key (stored_by_id)
-    references app_public.users(id) on delete set null,
   constraint stored_files_checksum_check check (checksum ~ '^[0-9a-f]{64}$'),
   constraint stored_files_filesize_check check (filesize > 0)
 );
 
 create index stored_files_check_at on app_private.stored_files (check_at);
-create index stored_files_organization on app_private.stored_files (organization_id);
-create index stored_files_stored_by on app_private.stored_files (stored_by_id);
 
 alter table app_private.stored_files enable row level security;
 

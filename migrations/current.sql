@@ -2,11 +2,9 @@
 
 -- What a content counts for, and uploads of it that are not decided yet.
 alter table app_private.stored_files
-  add column organization_id uuid references app_public.organizations on delete set null,
-  add column stored_by_id uuid references app_public.users on delete set null,
+  add column organization_id uuid,
+  add column stored_by_id uuid,
   add column pending int not null default 0;
-create index stored_files_organization on app_private.stored_files (organization_id);
-create index stored_files_stored_by on app_private.stored_files (stored_by_id);
 
 create table app_private.storage_used (
   owner_id uuid primary key,
