@@ -11,7 +11,7 @@ const descriptions: Record<keyof typeof queryLimits, string> = {
   aliases: "Aliases.",
   directives: "Directives.",
   planning:
-    "Steps of the plan: 1 for each value, 12 for each record or list, 19 for each connection, 40 for each mutation, 9 for each type that a union can be.",
+    "Steps of the plan: 1 for each value, 12 for each record or list, 19 for each connection, 20 for each mutation, 9 for each type that a union can be.",
   cost: "Values that the answer is expected to hold; see below.",
   bytes: "Bytes of the answer, and of all rows that are read for it.",
 };

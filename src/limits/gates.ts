@@ -5,13 +5,13 @@ export const LARGE_COST = 5_000;
 
 /** The places for operations in one process. */
 export const gates = {
-  /** Everything from the first look at a document to the end of its answer. Whoever waits here holds a body in memory. */
+  /** Everything from the first look at a document to the end of its answer. Large bodies of those who wait are counted by bodyMemory.ts. */
   operations: new FairGate({
     atOnce: 64,
     perParty: 8,
     strangers: 16,
-    waitingPerParty: 32,
-    waitingStrangers: 64,
+    waitingPerParty: 256,
+    waitingStrangers: 512,
     patienceMs: 15_000,
   }),
   largeOperations: new FairGate({ atOnce: 6, perParty: 3, strangers: 2 }),

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getIntrospectionQuery, parse } from "postgraphile/graphql";
 import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
-import { startServer, type TestServer } from "./server.ts";
+import { gates } from "../../src/limits/gates.ts";
+import { partyOf } from "../../src/limits/party.ts";
+import { startServer, tokens, type TestServer } from "./server.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -121,7 +123,7 @@ test("what takes long to plan is refused before it is validated or planned, and 
   expect(answer.json.extensions.cost.planning).toEqual({ requested: 622, limit: 1_200 });
   const invalid = wide(11).replace("unknown", "unknown: nothing unknown");
   expect(await refused(invalid)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 1_200, planning: 1_324 });
-  const one = `{ ok viewer { id } leads { ${Array.from({ length: 29 }, (_, n) => `a${n}: notes { lead { project { id } } }`).join(" ")} } }`;
+  const one = `{ ok viewer { id } leads { ${Array.from({ length: 29 }, (_, n) => `a${n}: notes { author { id } lead { project { id } } }`).join(" ")} } }`;
   expect(await refused(one)).toMatchObject({ limit: 1_200, part: "leads" });
 });
 
@@ -195,4 +197,20 @@ test("introspection nested in itself is refused", async () => {
   const often = `{ ${Array.from({ length: 30 }, (_, i) => `s${i}: __schema { types { name } }`).join(" ")} ${"".padEnd(1)}
     ${Array.from({ length: 30 }, () => "... { __schema { types { name } } }").join(" ")} }`;
   expect((await refused(often)).code).toBe("LIMIT_EXCEEDED");
+});
+
+test("whoever has too many waiting is refused with the time to wait, and nobody else is", async () => {
+  const network = partyOf(null, "127.0.0.1");
+  const held: (() => void)[] = [];
+  for (let n = 0; n < 8; n += 1) held.push(await gates.operations.enter(network));
+  const waiting = Array.from({ length: 256 }, () => gates.operations.enter(network));
+  const answer = await server.graphql("{ ok }");
+  expect(answer.status).toBe(429);
+  expect(answer.headers["retry-after"]).toBe("1");
+  expect(answer.json.errors[0].extensions).toMatchObject({ code: "RATE_LIMITED", retryAfterSeconds: 1 });
+  const viewer = await server.graphql("{ ok }", {}, { authorization: `Bearer ${tokens.good}` });
+  expect(viewer.json.data).toEqual({ ok: true });
+  for (const leave of held) leave();
+  for (const entered of waiting) (await entered)();
+  expect((await server.graphql("{ ok }")).json.data).toEqual({ ok: true });
 });
