@@ -15,8 +15,6 @@ export interface LoginTokenClaims {
   readonly epoch: number;
   readonly iat: number;
   readonly exp: number;
-  /** The id of the session, a UUID of its own for each sign-in; made when it is signed. */
-  readonly jti?: string;
 }
 
 export interface LoginTokens {
@@ -69,10 +67,9 @@ export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
 
 function checked(payload: string | jwt.JwtPayload): LoginTokenClaims {
   if (typeof payload === "string") throw refusal();
-  const { sub, epoch, iat, exp, jti } = payload;
+  const { sub, epoch, iat, exp } = payload;
   if (!sub || !uuid.test(sub) || !isNumber(epoch) || !isNumber(iat) || !isNumber(exp)) throw refusal();
-  if (jti !== undefined && !uuid.test(jti)) throw refusal();
-  return { sub, epoch, iat, exp, ...(jti !== undefined && { jti }) };
+  return { sub, epoch, iat, exp };
 }
 
 /** PostgreSQL's int is the narrowest of the three. */

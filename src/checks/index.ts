@@ -5,7 +5,6 @@ import { keyRules } from "./keys.ts";
 import { maskRules } from "./masks.ts";
 import { nameRules } from "./names.ts";
 import { policyRules } from "./policies.ts";
-import { principalRules } from "./principals.ts";
 import type { Rule } from "./rule.ts";
 import { tableRules } from "./tables.ts";
 
@@ -15,7 +14,6 @@ export const rules: readonly Rule[] = [
   ...keyRules,
   ...grantRules,
   ...policyRules,
-  ...principalRules,
   ...functionRules,
   ...commentRules,
   ...maskRules,
