@@ -61,6 +61,8 @@ export interface Config {
   readonly logLevel: string;
   readonly explorer: boolean;
   readonly poolSize: number;
+  /** Bytes. */
+  readonly documentBytes: number;
   readonly workerConcurrency: number;
 }
 
@@ -180,6 +182,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     logLevel: must("LOG_LEVEL"),
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),
+    documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
     workerConcurrency: must("WORKER_CONCURRENCY"),
   };
 
