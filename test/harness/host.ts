@@ -8,7 +8,7 @@ import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
-import { jwtKeys, secretKeys } from "./api.ts";
+import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
@@ -59,7 +59,7 @@ export async function serve(
     secretKeys,
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
-    baseUrl: "https://plat.example",
+    baseUrl,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
