@@ -11,6 +11,7 @@ import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { removeLeftoversOfDead } from "./files/leftovers.ts";
 import { healthz, readyz } from "./http/health.ts";
+import { openMonitoring } from "./http/monitoring.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog, type Logger } from "./log.ts";
@@ -158,6 +159,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("triggers", triggers.stop);
     }
 
+    const { createMetrics } = await import("./http/metrics.ts");
+    const metrics = createMetrics();
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
       const { startGraphql } = await import("./graphql.ts");
@@ -183,7 +186,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       };
       const api = await reloadableApi(async () => {
         const graphql = await startGraphql(options);
-        return { graphql, app: createApp({ config, log, pages, ...graphql.transport }) };
+        return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };
       });
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);
@@ -197,6 +200,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       }
     }
 
+    const monitoring = await openMonitoring(config, { metrics, readiness, log });
+    shutdown.add("monitoring", async () => monitoring?.close());
     shutdown.add("readiness", () => readiness.stop());
     announce(config, log, demo === "absent" ? undefined : demoUser);
   } catch (error) {
