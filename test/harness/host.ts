@@ -10,7 +10,7 @@ import { listen } from "../../src/http/listen.ts";
 import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
-import { jwtKeys, secretKeys } from "./api.ts";
+import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
@@ -21,7 +21,10 @@ export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms">
+  Pick<
+    GraphqlOptions,
+    "adaptor" | "fileQuota" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms"
+  >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
@@ -69,7 +72,7 @@ export async function serve(
     secretKeys,
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
-    baseUrl: "https://plat.example",
+    baseUrl,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
