@@ -45,6 +45,9 @@ declare
   source_row app_public.lead_sources;
   was_created boolean;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   if input ->> 'source_id' is not null then
     select * into source_row from app_public.lead_sources s
