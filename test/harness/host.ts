@@ -12,6 +12,7 @@ import { jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
+export { buildAhead, keepReading } from "./sharedSchema.ts";
 export { createIntegrations } from "../../src/integrations/integrations.ts";
 export { createSeal } from "../../src/seal.ts";
 export { ProcessorFailure } from "../../src/providers/payments/index.ts";
