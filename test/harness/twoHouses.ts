@@ -95,7 +95,10 @@ export async function valueOf(
   } else if (type === "uuid") value = randomUUID();
   else
     for (const candidate of candidates) {
-      const { rows } = await client.query<{ valid: boolean }>("select pg_input_is_valid($1, $2) as valid", [candidate, type]);
+      const { rows } = await client.query<{ valid: boolean }>("select pg_input_is_valid($1, $2) as valid", [
+        candidate,
+        type,
+      ]);
       if (!rows[0]!.valid) continue;
       value = candidate;
       break;

@@ -217,7 +217,7 @@ async function callsOf(definer: Definer): Promise<(string | null)[][]> {
     const room = Math.max(1, Math.floor(mostCalls / calls.length));
     const given =
       all.length <= room ? all : [...all.slice(0, Math.max(1, room - 1)), ...(room > 1 ? all.slice(-1) : [])];
-    calls = calls.flatMap((call) => given.map((value) => [...call, value]));
+    calls = calls.flatMap((before) => given.map((value) => [...before, value]));
   }
   return calls;
 }
