@@ -27443,7 +27443,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()))
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
   with check (id = (select app_public.current_user_id()));
 create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
   using (
@@ -29908,7 +29908,7 @@ create unique index user_identities_username on app_hidden.user_identities (lowe
 
 alter table app_hidden.user_identities enable row level security;
 create policy self on app_hidden.user_identities for update to plat_user
-  using (user_id = (select app_public.current_user_id()));
+  using (user_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_anonymous, plat_user
   using (
     user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids()))

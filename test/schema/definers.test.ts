@@ -318,3 +318,51 @@ test("no call by somebody else gives, changes or locks anything of theirs", asyn
   expect(made).toBeGreaterThan(5000);
   expect(Object.fromEntries(faults)).toEqual({});
 }, 300_000);
+
+test("a token that only reads writes no row, of no table", async () => {
+  const { client } = world;
+  const { rows: tables } = await client.query<{
+    name: string;
+    column: string | null;
+    insert: string | null;
+    can_delete: boolean;
+  }>(`
+    select c.oid::regclass::text as name, has_table_privilege('plat_user', c.oid, 'delete') as can_delete,
+      (select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+        and has_column_privilege('plat_user', c.oid, a.attnum, 'update') order by a.attnum limit 1) as column,
+      (select string_agg(quote_ident(a.attname), ', ') from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+        and has_column_privilege('plat_user', c.oid, a.attnum, 'insert')) as insert
+    from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')`);
+  const { rows: permissions } = await client.query<{ permission: string }>(
+    "select distinct permission from app_private.role_permissions where permission like '%.read' order by 1",
+  );
+  const writable = tables.filter((table) => table.column ?? table.insert ?? table.can_delete);
+  expect(writable.length).toBeGreaterThan(40);
+  const { settings } = callers.find(({ isTheirs: theirs }) => theirs)!;
+  const written: string[] = [];
+  for (const { permission } of permissions) {
+    const all = Object.entries({ ...settings, scopes: permission }).map(
+      ([name, value]) => `set local plat.${name} = '${value}';`,
+    );
+    await client.query(`rollback; begin; ${all.join(" ")} set local role plat_user`);
+    for (const { name, column, insert, can_delete: canDelete } of writable) {
+      const statements = [
+        ...(column ? [`update ${name} set "${column}" = "${column}"`] : []),
+        ...(canDelete ? [`delete from ${name}`] : []),
+        ...(insert ? [`insert into ${name} (${insert}) select ${insert} from ${name} limit 1`] : []),
+      ];
+      for (const statement of statements) {
+        await client.query("savepoint attempt");
+        try {
+          const { rowCount } = await client.query(statement);
+          if (rowCount) written.push(`${permission}: ${statement.slice(0, 80)}`);
+        } catch {
+          // Refused.
+        }
+        await client.query("rollback to attempt");
+      }
+    }
+  }
+  await client.query("rollback");
+  expect(written).toEqual([]);
+});
