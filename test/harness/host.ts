@@ -10,7 +10,7 @@ import { listen } from "../../src/http/listen.ts";
 import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
-import { jwtKeys, secretKeys } from "./api.ts";
+import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
@@ -69,7 +69,7 @@ export async function serve(
     secretKeys,
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
-    baseUrl: "https://plat.example",
+    baseUrl,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
