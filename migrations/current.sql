@@ -1,0 +1,20 @@
+
+-- Whoever computes holds what it computes for, rather than a transaction.
+alter table app_public.workflow_executions add column deaths smallint not null default 0;
+alter table app_public.workflow_step_runs add column error_code text;
+alter table app_private.workflow_streams add column holder integer, add column held_until timestamptz;
+alter table app_private.workflow_runs add column holder integer, add column held_until timestamptz;
+
+-- Jobs during which their process died.
+create table app_private.job_deaths (
+  id uuid primary key default uuidv7(),
+  identity text not null unique,
+  job_id bigint not null,
+  key text,
+  task text not null,
+  organization_id uuid,
+  deaths smallint not null default 1,
+  set_aside_at timestamptz,
+  last_died_at timestamptz not null default now()
+);
+alter table app_private.job_deaths enable row level security;

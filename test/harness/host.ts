@@ -1,6 +1,7 @@
 /** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
 import pino from "pino";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
+import { createCompute } from "../../src/compute/pool.ts";
 import { settledDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
@@ -51,6 +52,7 @@ export async function serve(
   { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
     poolSize: 10,
@@ -59,6 +61,7 @@ export async function serve(
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
     baseUrl: "https://plat.example",
+    compute,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
@@ -79,6 +82,7 @@ export async function serve(
     stop: async () => {
       await listening.close(1000);
       await graphql.release();
+      await compute.stop();
     },
   };
 }

@@ -61,7 +61,7 @@ grant execute on function app_private.are_event_names to plat_authenticator;
 
 create function app_private.claim_webhook_deliveries(batch int, lease interval, holder int)
 returns table (delivery_id uuid, attempt int, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb)
+  mapping jsonb, organization_id uuid)
 language plpgsql volatile as $$
 #variable_conflict use_column
 begin
@@ -101,7 +101,8 @@ begin
       case when e.id is not null then app_private.webhook_body(e)
         else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
         'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
-      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
+      w.organization_id
     from begun b
     join app_public.webhooks w on w.id = b.webhook_id
     join app_private.webhook_secrets s on s.webhook_id = w.id
