@@ -102,6 +102,17 @@ create policy own on app_public.access_tokens for select to plat_user
 
 grant select on app_public.access_tokens to plat_anonymous, plat_user;
 
+create trigger _600_deadline_access_token after insert on app_public.access_tokens
+  for each row
+  when (new.expires_at is not null)
+  execute function app_private.tg_access_token__deadline();
+create trigger _600_deadline_again_access_token after update of revoked_at, expires_at on app_public.access_tokens
+  for each row
+  when (old.revoked_at is distinct from new.revoked_at or old.expires_at is distinct from new.expires_at)
+  execute function app_private.tg_access_token__deadline();
+create trigger _800_review after update on app_public.access_tokens
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__review();
 create trigger _900_touch before update on app_public.access_tokens
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.access_tokens
@@ -113,6 +124,19 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+
+create function app_private.tg_access_token__deadline() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.expires_at is not null and (new.revoked_at is null) then
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('access_token', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
+      on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
+  elsif tg_op = 'UPDATE' then
+    delete from app_hidden.deadlines d where d.kind = 'access_token' and d.record_id = new.id;
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_access_tokens__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -269,6 +293,19 @@ begin
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_access_tokens__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended uuid;
+begin
+  for ended in select distinct n.user_id from new_rows n join old_rows o on o.id = n.id
+    where n.revoked_at is not null and o.revoked_at is null
+  loop
+    perform app_private.review_principals(ended);
+  end loop;
+  return null;
+end $function$;
 
 -- What happened to it, latest first.
 create function app_public.access_tokens_events(r app_public.access_tokens) returns setof app_public.events
@@ -542,7 +579,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'BUYER_AGENT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_agents as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -792,7 +831,8 @@ create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.deleted_at is null and new.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('agreement', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('agreement', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'agreement' and d.record_id = new.id;
@@ -2718,7 +2758,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'BUYER', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_buyers as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -2745,7 +2787,8 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.rescission_ends_at is not null and (new.status = 'IN_REVIEW'
   and new.deleted_at is null) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('rescission', new.id, new.rescission_ends_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('rescission', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.rescission_ends_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'rescission' and d.record_id = new.id;
@@ -3391,6 +3434,7 @@ create table app_public.custom_exports (
   filter                   jsonb,
   -- In which order: a list of names of columns, or of {column, direction}; the latest first where left out.
   sort                     jsonb,
+  -- @inert It is run by somebody, as they see the records.
   -- @behavior -*
   --
   -- Who created it.
@@ -3687,6 +3731,7 @@ create table app_public.custom_reports (
   chart                    app_public.chart_type, -- How it is drawn.
   -- Who finds it; each sees of its rows what they may see.
   visibility               app_public.report_visibility not null default 'PRIVATE',
+  -- @inert It is read by somebody, as they see the records.
   -- @behavior -*
   --
   -- Who created it.
@@ -5389,7 +5434,8 @@ create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.due_at is not null and (new.status in ('OPEN', 'FAILED')) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('escalation_ticket', new.id, new.due_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('escalation_ticket', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.due_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'escalation_ticket' and d.record_id = new.id;
@@ -5734,8 +5780,14 @@ create table app_public.events (
   actor_type               app_public.actor_type        not null, -- Who caused it.
   channel                  app_public.event_channel     not null, -- The way the change came in.
   request_id               text, -- The X-Request-Id of the request.
-  changes                  jsonb, -- The changed fields: {field: [before, after]}; null for a new record.
-  data                     jsonb                        not null, -- The record after the change.
+  -- @masked
+  --
+  -- The changed fields: {field: [before, after]}; null for a new record.
+  changes                  jsonb,
+  -- @masked
+  --
+  -- The record after the change.
+  data                     jsonb                        not null,
   -- @behavior -*
   --
   -- The event that led to this one.
@@ -5818,6 +5870,22 @@ begin
   return null;
 end $function$;
 
+-- The changed fields that the viewer may read: {field: [before, after]}; null for a new record.
+create function app_public.events_changes(e app_public.events) returns jsonb
+language sql stable as $function$
+  select case when e.changes ?| app_hidden.masked_members(e.subject_type)
+    then app_hidden.event_changes(e.subject_type, e.subject_id, e.changes, e.data) else e.changes end
+$function$;
+grant execute on function app_public.events_changes(app_public.events) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- The record after the change; of a field that the viewer may not read, null.
+create function app_public.events_data(e app_public.events) returns jsonb
+language sql stable
+as $function$ select app_hidden.event_value(e.subject_type, e.subject_id, e.data, e.data) $function$;
+grant execute on function app_public.events_data(app_public.events) to plat_anonymous, plat_user;
+
 -- @filter afterSequence
 --
 -- Only events after this sequence number.
@@ -5878,6 +5946,10 @@ create table app_public.exports (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint exports_pkey primary key (id),
   -- @fieldName customExport
   -- @foreignFieldName exports
@@ -5895,6 +5967,13 @@ create table app_public.exports (
   -- The organization.
   constraint exports_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint exports_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName project
   -- @backwardBehavior -*
   --
@@ -5911,6 +5990,7 @@ create table app_public.exports (
 
 create index exports_custom_export on app_public.exports (custom_export_id, id desc);
 create index exports_organization on app_public.exports (organization_id, id desc);
+create index exports_principal_token on app_public.exports (principal_token_id);
 create index exports_project on app_public.exports (project_id);
 create index exports_requested_by on app_public.exports (requested_by_id);
 create index exports_unfinished on app_public.exports (organization_id, requested_by_id)
@@ -5928,6 +6008,8 @@ create policy requesters_and_managers on app_public.exports for select to plat_u
 
 grant select on app_public.exports to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.exports
+  for each row execute function app_private.tg__principal('requested_by_id', 'app_private.export_lacks');
 create trigger _300_state before update on app_public.exports
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -5969,7 +6051,8 @@ create function app_private.tg_export__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.status = 'COMPLETED') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('export', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('export', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'export' and d.record_id = new.id;
@@ -6012,7 +6095,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6063,7 +6147,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -6090,7 +6175,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6130,7 +6216,8 @@ begin
     || case when o.completed_at is distinct from n.completed_at then jsonb_build_object('completedAt', jsonb_build_array(to_char(o.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.error is distinct from n.error then jsonb_build_object('error', jsonb_build_array(o.error, n.error)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.sort as sort,
     n.error as error,
     n.filter as filter,
@@ -6150,7 +6237,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.custom_export_id,
@@ -6170,7 +6258,8 @@ begin
     o.completed_at,
     o.expires_at,
     o.error,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -6191,7 +6280,8 @@ begin
     n.completed_at,
     n.expires_at,
     n.error,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6208,6 +6298,18 @@ create function app_public.exports_events(r app_public.exports) returns setof ap
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.exports_events(app_public.exports) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.exports_principal_token(r app_public.exports) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.exports_principal_token(app_public.exports) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -6485,7 +6587,7 @@ create table app_public.floor_plan_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -6825,7 +6927,7 @@ create table app_public.floor_plan_drawings (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -7195,7 +7297,7 @@ create table app_public.floor_plan_elevation_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -7569,7 +7671,7 @@ create table app_public.floor_plan_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -8344,7 +8446,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'FLOOR_PLAN', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_floor_plans as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -9950,7 +10054,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'LEAD', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_leads as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -9979,7 +10085,7 @@ begin
     return new;
   elsif tg_op = 'UPDATE' and not new.subscribed then
     new.unsubscribed_at := coalesce(new.unsubscribed_at, now());
-  elsif tg_op = 'UPDATE' or (new.subscribed and new.origin = 'CONTACT_PROJECT') then
+  elsif tg_op = 'UPDATE' then
     new.unsubscribed_at := null;
     delete from app_private.withdrawn_addresses w where w.organization_id = new.organization_id and w.email = new.email;
   else
@@ -10434,7 +10540,7 @@ create table app_public.lot_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -12172,7 +12278,10 @@ create table app_public.offers (
   -- Until when it stands.
   expires_at               timestamp with time zone     not null,
   parent_id                uuid, -- The offer it answers: the pending one, also where left out.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who made it.
+  -- @inert An offer does nothing by itself.
+  --
+  -- Who made it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   withdrawn_at             timestamp with time zone, -- When it was taken back.
   -- Whether the team entered it for the buyer.
   manual                   boolean                      not null default false,
@@ -12393,7 +12502,8 @@ create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.status = 'PENDING') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('offer', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('offer', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'offer' and d.record_id = new.id;
@@ -12830,7 +12940,7 @@ create table app_public.open_houses (
   deleted_at               timestamp with time zone,
   title                    app_public.short_text, -- What it is called.
   description              app_public.long_text, -- What visitors can expect.
-  -- @masked
+  -- @writeOnly
   --
   -- CANCELED calls it off; the clock says the rest.
   status                   app_public.open_house_status not null default 'SCHEDULED',
@@ -13199,7 +13309,7 @@ grant execute on function app_public.open_houses_status(app_public.open_houses) 
 create table app_public.organization_avatars (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -13535,6 +13645,14 @@ create table app_public.organization_integrations (
   --
   -- Who connected it.
   connected_by_id          uuid,
+  -- @behavior -*
+  --
+  -- In whose name it acts: whoever connected or refreshed it last.
+  principal_id             uuid,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint organization_integrations_pkey primary key (id),
   -- @fieldName app
   -- @backwardBehavior -*
@@ -13556,6 +13674,20 @@ create table app_public.organization_integrations (
   -- The organization.
   constraint organization_integrations_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name it acts: whoever connected or refreshed it last. It is disabled when they may not administer the
+  --   organization, or read what it sends, any more.
+  constraint organization_integrations_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint organization_integrations_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint organization_integrations_config_object check (jsonb_typeof(config) = 'object'),
   constraint integration_app_id_not_null not null app_id,
   constraint integration_config_not_null not null config,
@@ -13571,6 +13703,8 @@ create index organization_integrations_app on app_public.organization_integratio
 create index organization_integrations_connected_by on app_public.organization_integrations (connected_by_id);
 create index organization_integrations_organization on app_public.organization_integrations (organization_id, id)
   where deleted_at is null;
+create index organization_integrations_principal on app_public.organization_integrations (principal_id);
+create index organization_integrations_principal_token on app_public.organization_integrations (principal_token_id);
 create unique index organization_integrations_request on app_public.organization_integrations (request_key);
 
 alter table app_public.organization_integrations enable row level security;
@@ -13581,6 +13715,17 @@ create policy worker on app_public.organization_integrations for select to plat_
 
 grant select on app_public.organization_integrations to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.organization_integrations
+  for each row execute function app_private.tg__principal(
+    'principal_id', 'app_private.organization_integration_lacks'
+  );
+create trigger _150_principal_again before update on app_public.organization_integrations
+  for each row
+  when (
+    old.principal_id is distinct from new.principal_id
+    or old.principal_token_id is distinct from new.principal_token_id
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.organization_integration_lacks');
 create trigger _300_state before update on app_public.organization_integrations
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -13637,10 +13782,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from old_rows n order by n.id returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13679,10 +13826,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), _last - _amount + row_number() over () from new_rows n;
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -13697,10 +13846,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from new_rows n returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13731,7 +13882,9 @@ begin
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
-    || case when o.connected_by_id is distinct from n.connected_by_id then jsonb_build_object('connectedById', jsonb_build_array(o.connected_by_id, n.connected_by_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.connected_by_id is distinct from n.connected_by_id then jsonb_build_object('connectedById', jsonb_build_array(o.connected_by_id, n.connected_by_id)) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.app_id as "appId",
     n.config as config,
@@ -13739,10 +13892,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.app_id,
     o.name,
     o.status,
@@ -13753,7 +13908,9 @@ begin
     o.inserted_at,
     o.deleted_at,
     o.organization_id,
-    o.connected_by_id) is distinct
+    o.connected_by_id,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.app_id,
     n.name,
@@ -13765,7 +13922,9 @@ begin
     n.inserted_at,
     n.deleted_at,
     n.organization_id,
-    n.connected_by_id) order by n.id returning stream_id)
+    n.connected_by_id,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13789,6 +13948,22 @@ create function app_public.organization_integrations_events(
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_integrations_events(
+  app_public.organization_integrations
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.organization_integrations_principal_token(
+  r app_public.organization_integrations
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.organization_integrations_principal_token(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
 
@@ -13818,6 +13993,11 @@ create table app_public.organization_invites (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  revoked_reason           text, -- Why the service took it back; null where somebody did.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint organization_invites_pkey primary key (id),
   -- @backwardBehavior -*
   --
@@ -13836,6 +14016,13 @@ create table app_public.organization_invites (
   -- The organization to join.
   constraint organization_invites_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint organization_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint organization_invites_accepted check ((status::text = 'ACCEPTED') = (accepted_at is not null)),
   constraint organization_invites_email_lower check (email::text = lower(email::text)),
   constraint organization_invites_revoked check ((status::text = 'REVOKED') = (revoked_at is not null))
@@ -13847,6 +14034,7 @@ create index organization_invites_invited_by on app_public.organization_invites 
 create unique index organization_invites_one_pending on app_public.organization_invites (organization_id, email)
   where status::text = 'PENDING';
 create index organization_invites_organization on app_public.organization_invites (organization_id, id);
+create index organization_invites_principal_token on app_public.organization_invites (principal_token_id);
 
 alter table app_public.organization_invites enable row level security;
 create policy admins on app_public.organization_invites for select to plat_user
@@ -13854,6 +14042,12 @@ create policy admins on app_public.organization_invites for select to plat_user
 
 grant select on app_public.organization_invites to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.organization_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
+create trigger _150_principal_again before update on app_public.organization_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
 create trigger _900_touch before update on app_public.organization_invites
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.organization_invites
@@ -13894,7 +14088,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13938,7 +14134,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -13958,7 +14156,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13991,7 +14191,9 @@ begin
     || case when o.accepted_at is distinct from n.accepted_at then jsonb_build_object('acceptedAt', jsonb_build_array(to_char(o.accepted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.accepted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.accepted_by_id is distinct from n.accepted_by_id then jsonb_build_object('acceptedById', jsonb_build_array(o.accepted_by_id, n.accepted_by_id)) else '{}' end
     || case when o.revoked_at is distinct from n.revoked_at then jsonb_build_object('revokedAt', jsonb_build_array(to_char(o.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.revoked_reason is distinct from n.revoked_reason then jsonb_build_object('revokedReason', jsonb_build_array(o.revoked_reason, n.revoked_reason)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.email as email,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
@@ -14004,7 +14206,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.email,
     o.role,
@@ -14017,7 +14221,9 @@ begin
     o.accepted_at,
     o.accepted_by_id,
     o.revoked_at,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.revoked_reason,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.email,
@@ -14031,7 +14237,9 @@ begin
     n.accepted_at,
     n.accepted_by_id,
     n.revoked_at,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.revoked_reason,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -14044,6 +14252,22 @@ language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_invites_events(app_public.organization_invites) to plat_anonymous,
 plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.organization_invites_principal_token(
+  r app_public.organization_invites
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.organization_invites_principal_token(
+  app_public.organization_invites
+) to plat_anonymous, plat_user;
 
 -- @ordered
 --
@@ -14388,7 +14612,10 @@ create table app_public.organization_user_connections (
       true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
-  invited_by_id            uuid, -- Who invited the member.
+  -- @inert Members act for themselves.
+  --
+  -- Who invited the member.
+  invited_by_id            uuid,
   last_active_at           timestamp with time zone, -- The last request of the member.
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
@@ -14429,6 +14656,12 @@ create trigger _200_keep_owner before delete or update on app_public.organizatio
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
+create trigger _800_review after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__review();
+create trigger _800_review_role after update on app_public.organization_user_connections
+  for each row
+  when (old.role::text is distinct from new.role::text)
+  execute function app_private.tg_members__review();
 create trigger _900_touch before update on app_public.organization_user_connections
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.organization_user_connections
@@ -14440,6 +14673,13 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+
+create function app_private.tg_members__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(old.user_id, old.organization_id);
+  return null;
+end $function$;
 
 -- Deals that a former member worked on have nobody assigned; those of leads follow their leads.
 create function app_private.tg_members__unassign_deals() returns trigger
@@ -15003,6 +15243,7 @@ create table app_public.payment_intents (
   --
   -- Who pays.
   user_id                  uuid                         not null,
+  -- @inert Whoever pays confirms it.
   -- @behavior -*
   --
   -- Who asked for it.
@@ -15113,7 +15354,10 @@ create table app_public.personalization_credits (
   amount                   app_public.money             not null, -- The amount.
   reason                   app_public.long_text, -- Why it is given.
   promotion_id             uuid, -- The promotion that gives it, which must run.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who gave it.
+  -- @inert A credit does nothing by itself.
+  --
+  -- Who gave it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   constraint personalization_credits_pkey primary key (id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
@@ -15415,14 +15659,17 @@ create table app_public.personalization_discounts (
   applies_to               app_public.discount_base     not null default 'SELECTIONS_TOTAL',
   category_id              uuid, -- The category whose options it is of, with CATEGORY only.
   max_amount               app_public.money, -- The most that it takes off.
-  -- @masked
+  -- @writeOnly
   -- @behavior -insert -update
   --
   -- What it takes off.
   amount                   app_public.money,
   reason                   app_public.long_text, -- Why it is given.
   promotion_id             uuid, -- The promotion that gives it, which must run.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who gave it.
+  -- @inert A discount does nothing by itself.
+  --
+  -- Who gave it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   constraint personalization_discounts_pkey primary key (id),
   -- @fieldName category
   -- @backwardBehavior -*
@@ -15772,7 +16019,7 @@ create table app_public.personalization_selections (
   element_id               uuid                         not null, -- The element that it is for.
   option_id                uuid                         not null, -- The option.
   quantity                 numeric(12,2)                not null default 1, -- How many.
-  -- @masked
+  -- @writeOnly
   --
   -- The price of one.
   unit_price               app_public.money,
@@ -17918,6 +18165,8 @@ create table app_public.processor_refunds (
   note                     app_public.long_text,
   processor_id             text, -- Its id at the processor.
   failure_message          text, -- Why it could not be given back.
+  -- @inert A refund is asked for once.
+  --
   -- Who gave it back; null for what was given back by the service, or at the processor.
   created_by_id            uuid                         default app_public.current_user_id(),
   -- @behavior -*
@@ -18010,7 +18259,7 @@ create table app_public.project_avatars (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -18346,7 +18595,7 @@ create table app_public.project_collections (
   -- Whether everybody sees it; of its projects they see the public ones.
   public                   boolean                      not null default false,
   sequence                 integer                      not null default 0, -- Place in the list.
-  -- @masked
+  -- @writeOnly
   --
   -- The projects of the organization that it has, in order; replaces those it had.
   project_ids              app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
@@ -18640,7 +18889,12 @@ create table app_public.project_contact_messages (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  lead_id                  uuid                         not null, -- The lead that the message made or joined.
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- The lead that the message made or joined.
+  lead_id                  uuid                         not null,
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
   -- Whether the message made the lead; false where it joined one.
   lead_created             boolean                      not null,
   name                     app_public.short_text        not null, -- Full name as given.
@@ -18661,6 +18915,20 @@ create table app_public.project_contact_messages (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  --
+  -- Their agent, as given.
+  agent                    app_public.agent_input,
+  follow                   boolean, -- Whether they asked for news by mail.
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- When what they say was taken over into the lead: at once where the message made it; else when the owner of the
+  --   address confirmed it, or the team accepted it; null until then.
+  merged_at                timestamp with time zone,
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- When the owner of the address confirmed the message by the link of a mail.
+  confirmed_at             timestamp with time zone,
   constraint project_contact_messages_pkey primary key (id),
   -- @fieldName lead
   -- @foreignFieldName messages
@@ -18728,18 +18996,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'deleted', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -18776,18 +19048,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'created', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -18800,18 +19076,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'created', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
@@ -18851,21 +19131,29 @@ begin
     || case when o.agent_name is distinct from n.agent_name then jsonb_build_object('agentName', jsonb_build_array(o.agent_name, n.agent_name)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agent is distinct from n.agent then jsonb_build_object('agent', jsonb_build_array(o.agent, n.agent)) else '{}' end
+    || case when o.follow is distinct from n.follow then jsonb_build_object('follow', jsonb_build_array(o.follow, n.follow)) else '{}' end
+    || case when o.merged_at is distinct from n.merged_at then jsonb_build_object('mergedAt', jsonb_build_array(to_char(o.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.confirmed_at is distinct from n.confirmed_at then jsonb_build_object('confirmedAt', jsonb_build_array(to_char(o.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -18885,7 +19173,11 @@ begin
     o.agent_name,
     o.metadata,
     o.user_id,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.agent,
+    o.follow,
+    o.merged_at,
+    o.confirmed_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -18903,10 +19195,27 @@ begin
     n.agent_name,
     n.metadata,
     n.user_id,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.agent,
+    n.follow,
+    n.merged_at,
+    n.confirmed_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+-- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
+--   lead.
+create function app_public.project_contact_messages_confirmed_at(
+  m app_public.project_contact_messages
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select m.confirmed_at from app_public.leads l where l.id = m.lead_id
+$function$;
+grant execute on function app_public.project_contact_messages_confirmed_at(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.project_contact_messages_events(
@@ -18915,6 +19224,43 @@ create function app_public.project_contact_messages_events(
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_contact_messages_events(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Whether the message made the lead, false where it joined one; always true for those who may not see the lead.
+create function app_public.project_contact_messages_lead_created(
+  m app_public.project_contact_messages
+) returns boolean
+language sql stable as $function$
+  select m.lead_created or not exists (select from app_public.leads l where l.id = m.lead_id)
+$function$;
+grant execute on function app_public.project_contact_messages_lead_created(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- The lead that the message made or joined; for those who may not see the lead, the id of the message.
+create function app_public.project_contact_messages_lead_id(m app_public.project_contact_messages) returns uuid
+language sql stable as $function$
+  select coalesce((select l.id from app_public.leads l where l.id = m.lead_id), m.id)
+$function$;
+grant execute on function app_public.project_contact_messages_lead_id(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- When what they say was taken over into the lead: at once where the message made it; else when the owner of the
+--   address confirmed it, or the team accepted it; null until then, and for those who may not see the lead.
+create function app_public.project_contact_messages_merged_at(
+  m app_public.project_contact_messages
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select m.merged_at from app_public.leads l where l.id = m.lead_id
+$function$;
+grant execute on function app_public.project_contact_messages_merged_at(
   app_public.project_contact_messages
 ) to plat_anonymous, plat_user;
 
@@ -18928,7 +19274,7 @@ create table app_public.project_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -19241,7 +19587,7 @@ create table app_public.project_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -19267,7 +19613,7 @@ create table app_public.project_images (
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
   category                 app_public.image_category    not null default 'OTHER', -- What it shows.
-  -- @masked
+  -- @writeOnly
   --
   -- The options that it shows, of its own project; replaces those it had.
   spec_option_ids          uuid[]                       not null default '{}'::uuid[],
@@ -20275,26 +20621,12 @@ create trigger _950_events_update after update on app_public.projects
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  area text := coalesce(btrim((new.address).administrative_area), '');
-  place text := nullif(btrim((new.address).locality), '');
-  found_id uuid;
 begin
-  if tg_op = 'UPDATE' then
-    if new.address is not distinct from old.address then
-      return null;
+  if tg_op = 'INSERT' or new.address is distinct from old.address then
+    if not app_private.place_project(new.id, waits => false) then
+      perform app_private.add_job('project__placed', jsonb_build_object('id', new.id));
     end if;
-    delete from app_private.project_cities c where c.project_id = new.id;
   end if;
-  if place is null then
-    return null;
-  end if;
-  insert into app_private.cities (country, administrative_area, name)
-    values ((new.address).country, area, place) on conflict do nothing;
-  select c.id into found_id from app_private.cities c
-    where c.country = (new.address).country and app_hidden.fold(c.name) = app_hidden.fold(place)
-      and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
-  insert into app_private.project_cities (project_id, city_id) values (new.id, found_id);
   return null;
 end $function$;
 
@@ -20677,7 +21009,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'PROJECT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_projects as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -20834,7 +21168,7 @@ create table app_public.promotions (
   amount                   app_public.money, -- The amount, in the currency of the project; either this or a percentage.
   percent                  numeric, -- The percentage, above 0 to 100; either this or an amount.
   max_amount               app_public.money, -- The most that the percentage comes to.
-  -- @masked
+  -- @writeOnly
   --
   -- DRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to endsAt until it
   --   is used up.
@@ -20851,15 +21185,15 @@ create table app_public.promotions (
   terms                    app_public.long_text, -- The small print.
   -- Whether everybody sees it who sees the project.
   public                   boolean                      not null default true,
-  -- @masked
+  -- @writeOnly
   --
   -- The units that a promotion of the scope UNITS is for; replaces those it had.
   unit_ids                 app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
-  -- @masked
+  -- @writeOnly
   --
   -- The lots that a promotion of the scope LOTS is for; replaces those it had.
   lot_ids                  app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
-  -- @masked
+  -- @writeOnly
   --
   -- The floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.
   floor_plan_ids           app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
@@ -21400,7 +21734,7 @@ create table app_public.reservation_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -22685,8 +23019,8 @@ plat_user;
 -- Why it was cancelled, in words; for the buyer where they cancelled it themselves.
 create function app_public.reservations_cancellation_reason(r app_public.reservations) returns app_public.long_text
 language sql stable as $function$
-  select case when r.cancellation_reason is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')
+  select case when r.cancellation_reason is not null and (app_hidden.deal_can(r.organization_id, r.project_id,
+    r.assignee_id, 'sale.read')
     or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
 $function$;
 grant execute on function app_public.reservations_cancellation_reason(app_public.reservations) to plat_anonymous,
@@ -22701,8 +23035,8 @@ grant execute on function app_public.reservations_events(app_public.reservations
 -- Free data of the organization's own programs; null for the buyer.
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
 language sql stable as $function$
-  select case when r.metadata is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.metadata end
+  select case when r.metadata is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.metadata end
 $function$;
 grant execute on function app_public.reservations_metadata(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -22717,8 +23051,8 @@ grant execute on function app_public.reservations_negotiation(app_public.reserva
 -- What the sales team noted; null for the buyer.
 create function app_public.reservations_notes(r app_public.reservations) returns app_public.long_text
 language sql stable as $function$
-  select case when r.notes is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.notes end
+  select case when r.notes is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.notes end
 $function$;
 grant execute on function app_public.reservations_notes(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -22991,6 +23325,8 @@ create table app_public.service_intelligence_generations (
   -- What became of it.
   status                   app_public.generation_status not null default 'PENDING',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @inert A draft is written when it is asked for, and sends nothing.
+  --
   -- Who asked for it; null where a workflow did.
   requested_by_id          uuid                         default app_public.current_user_id(),
   -- @secret
@@ -23115,7 +23451,8 @@ create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.pending_until is not null and (new.status = 'PENDING') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('generation', new.id, new.pending_until)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('generation', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.pending_until)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'generation' and d.record_id = new.id;
@@ -23340,7 +23677,7 @@ create table app_public.site_plans (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -24591,7 +24928,10 @@ create table app_public.tasks (
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
   priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
   assignee_id              uuid, -- Who does it.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who created it.
+  -- @inert A task does nothing by itself.
+  --
+  -- Who created it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   due_at                   timestamp with time zone, -- Until when.
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
@@ -25412,7 +25752,7 @@ create table app_public.unit_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -25793,31 +26133,31 @@ create table app_public.units (
   -- The first price it was listed at.
   original_list_price      app_public.money,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
-  -- @masked
+  -- @writeOnly
   --
   -- Bedrooms; null for those of the floor plan.
   bedrooms                 integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Full bathrooms; null for those of the floor plan.
   baths                    integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Bathrooms without bath or shower; null for those of the floor plan.
   half_baths               integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Cars that the garage holds; null for those of the floor plan.
   garage                   integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Square feet; null for those of the floor plan.
   sqft                     integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Monthly fee of the owners' association; null for the one of the floor plan.
   hoa_fee                  app_public.money,
-  -- @masked
+  -- @writeOnly
   --
   -- The side that it looks to; null for the one of the floor plan.
   orientation              app_public.orientation,
@@ -26571,7 +26911,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'UNIT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_units as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -26796,12 +27138,23 @@ create table app_public.user_integrations (
   -- The request that made it.
   request_key              text,
   user_id                  uuid                         not null,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint user_integrations_pkey primary key (id),
   -- @fieldName app
   -- @backwardBehavior -*
   --
   -- The application.
   constraint user_integrations_app_id_fkey foreign key (app_id) references app_public.integration_apps(id),
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint user_integrations_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName user
   -- @backwardBehavior -*
   --
@@ -26819,6 +27172,7 @@ create table app_public.user_integrations (
 );
 
 create index user_integrations_app on app_public.user_integrations (app_id);
+create index user_integrations_principal_token on app_public.user_integrations (principal_token_id);
 create unique index user_integrations_request on app_public.user_integrations (request_key);
 create index user_integrations_user on app_public.user_integrations (user_id, id) where deleted_at is null;
 
@@ -26830,6 +27184,12 @@ create policy worker on app_public.user_integrations for select to plat_worker
 
 grant select on app_public.user_integrations to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.user_integrations
+  for each row execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
+create trigger _150_principal_again before update on app_public.user_integrations
+  for each row
+  when (old.principal_token_id is distinct from new.principal_token_id)
+  execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
 create trigger _300_state before update on app_public.user_integrations
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -26888,7 +27248,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from old_rows n order by n.id returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26929,7 +27290,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), _last - _amount + row_number() over () from new_rows n;
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -26946,7 +27308,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from new_rows n returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26976,7 +27339,8 @@ begin
     || case when o.connected_at is distinct from n.connected_at then jsonb_build_object('connectedAt', jsonb_build_array(to_char(o.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.app_id as "appId",
     n.config as config,
@@ -26986,7 +27350,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.app_id,
     o.name,
     o.status,
@@ -26996,7 +27361,8 @@ begin
     o.connected_at,
     o.inserted_at,
     o.deleted_at,
-    o.user_id) is distinct
+    o.user_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.app_id,
     n.name,
@@ -27007,7 +27373,8 @@ begin
     n.connected_at,
     n.inserted_at,
     n.deleted_at,
-    n.user_id) order by n.id returning stream_id)
+    n.user_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27029,6 +27396,22 @@ language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.user_integrations_events(app_public.user_integrations) to plat_anonymous,
 plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.user_integrations_principal_token(
+  r app_public.user_integrations
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.user_integrations_principal_token(
+  app_public.user_integrations
+) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.users
@@ -27094,6 +27477,14 @@ create trigger _100_slug before insert or update on app_public.users
   for each row execute function app_private.tg__slug('last_name');
 create trigger _200_prepare before insert or update of phone on app_public.users
   for each row execute function app_private.tg_users__prepare();
+create trigger _700_verified after update on app_public.users
+  for each row
+  when (old.email_verified_at is null and new.email_verified_at is not null)
+  execute function app_private.tg_users__verified();
+create trigger _800_review after update on app_public.users
+  for each row
+  when (old.status::text is distinct from new.status::text or old.deleted_at is distinct from new.deleted_at)
+  execute function app_private.tg_users__review();
 create trigger _900_soft_delete before delete on app_public.users
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.users for each row execute function app_private.tg__touch();
@@ -27291,6 +27682,45 @@ begin
   return new;
 end $function$;
 
+create function app_private.tg_users__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(new.id);
+  return null;
+end $function$;
+
+create function app_private.tg_users__verified() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  -- Whoever proves it is signed in by this session or token.
+  used_session constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('session_id')::uuid end;
+  used_token constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('token_id')::uuid end;
+begin
+  -- An account that nobody has used has nothing to end.
+  if old.last_login_at is null and not exists (select from app_public.access_tokens t where t.user_id = new.id) then
+    return null;
+  end if;
+  perform app_private.end_access(new.id, 'ADDRESS_VERIFIED', used_session, array(
+    with recursive family as (
+      select t.id, t.parent_id from app_public.access_tokens t where t.id = used_token
+      union all
+      select t.id, t.parent_id from family f join app_public.access_tokens t on t.id = f.parent_id
+    )
+    select f.id from family f), null, 'It was made before the e-mail address of its maker was verified.');
+  return null;
+end $function$;
+
+-- What ended when the address was proved for the first time, or the password reset or changed, the last time; null
+--   for everybody but the user.
+create function app_public.users_access_ending(u app_public.users) returns app_public.access_ending
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (e.ending).* from app_private.access_endings e
+  where e.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_access_ending(app_public.users) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The cards that they pay with, the default first; each sees their own only.
@@ -27303,7 +27733,10 @@ grant execute on function app_public.users_cards(app_public.users) to plat_anony
 
 -- Seen by the user and by those who share an organization with them.
 create function app_public.users_email(u app_public.users) returns app_public.email_address
-language sql stable as $function$ select i.email from app_hidden.user_identities i where i.user_id = u.id $function$;
+language sql stable as $function$
+  select coalesce((select i.email from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.email from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$function$;
 grant execute on function app_public.users_email(app_public.users) to plat_anonymous, plat_user;
 
 -- When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.
@@ -27376,7 +27809,10 @@ grant execute on function app_public.users_reservations(app_public.users) to pla
 
 -- Name for signing in; seen by the user and by those who share an organization with them.
 create function app_public.users_username(u app_public.users) returns text
-language sql stable as $function$ select i.username from app_hidden.user_identities i where i.user_id = u.id $function$;
+language sql stable as $function$
+  select coalesce((select i.username from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.username from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$function$;
 grant execute on function app_public.users_username(app_public.users) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
@@ -27470,6 +27906,11 @@ create table app_public.webhooks (
   --
   -- The integration that it belongs to, which is what people see of it.
   integration_id           uuid,
+  principal_id             uuid, -- In whose name events are sent: what they may read.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint webhooks_pkey primary key (id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
@@ -27491,12 +27932,28 @@ create table app_public.webhooks (
   -- The organization.
   constraint webhooks_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name events are sent: whoever created it, changed its address or events, or enabled it last. Only what
+  --   they may read is sent, and nothing once they may not administer the organization any more.
+  constraint webhooks_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint webhooks_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint webhooks_secret_is_not_kept check (secret is null) -- Secrets are not kept.
 );
 
 create index webhooks_created_by on app_public.webhooks (created_by_id);
 create unique index webhooks_integration on app_public.webhooks (integration_id);
 create index webhooks_organization on app_public.webhooks (organization_id, id) where deleted_at is null;
+create index webhooks_principal on app_public.webhooks (principal_id);
+create index webhooks_principal_token on app_public.webhooks (principal_token_id);
 
 alter table app_public.webhooks enable row level security;
 create policy admins on app_public.webhooks for select to plat_user
@@ -27518,6 +27975,16 @@ grant select on app_public.webhooks to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.webhooks to plat_user;
 grant update (url, description, events, status) on app_public.webhooks to plat_user;
 
+create trigger _150_principal before insert on app_public.webhooks
+  for each row execute function app_private.tg__principal('principal_id', 'app_private.webhook_lacks');
+create trigger _150_principal_again before update on app_public.webhooks
+  for each row
+  when (
+    old.url::text is distinct from new.url::text
+    or old.events is distinct from new.events
+    or (new.status::text = 'ENABLED' and old.status::text = any (array['DISABLED', 'PAUSED']))
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.webhook_lacks');
 create trigger _200_prepare before insert or update on app_public.webhooks
   for each row execute function app_private.tg_webhooks__prepare();
 create trigger _300_state before update on app_public.webhooks
@@ -27581,9 +28048,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from old_rows where integration_id is null) n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -27623,9 +28092,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), _last - _amount + row_number() over () from (select * from new_rows where integration_id is null) n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -27641,9 +28112,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from new_rows where integration_id is null) n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -27675,7 +28148,9 @@ begin
     || case when o.disabled_reason is distinct from n.disabled_reason then jsonb_build_object('disabledReason', jsonb_build_array(o.disabled_reason, n.disabled_reason)) else '{}' end
     || case when o.created_by_id is distinct from n.created_by_id then jsonb_build_object('createdById', jsonb_build_array(o.created_by_id, n.created_by_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.url as url,
     n.events as events,
     n.status as status,
@@ -27683,9 +28158,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from new_rows where integration_id is null) n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.url,
@@ -27697,7 +28174,9 @@ begin
     o.disabled_reason,
     o.created_by_id,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.url,
@@ -27709,7 +28188,9 @@ begin
     n.disabled_reason,
     n.created_by_id,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27813,6 +28294,18 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_public.webhooks_last_delivery_at(app_public.webhooks) to plat_anonymous, plat_user;
 
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.webhooks_principal_token(r app_public.webhooks) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.webhooks_principal_token(app_public.webhooks) to plat_anonymous, plat_user;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.workflow_executions
 
@@ -27849,7 +28342,10 @@ create table app_public.workflow_executions (
   --
   -- The event that started it.
   trigger_event_id         uuid,
-  started_by_id            uuid, -- Who started it.
+  -- @inert An execution acts in the name of its workflow.
+  --
+  -- Who started it.
+  started_by_id            uuid,
   -- @secret
   --
   -- The step that comes next, or that it waits in; the one at which it ended where it failed or was cancelled, null
@@ -27890,11 +28386,6 @@ create table app_public.workflow_executions (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
-  -- @secret
-  -- @behavior -*
-  --
-  -- How many processes died while they carried out the current step.
-  deaths                   smallint                     not null default 0,
   constraint workflow_executions_pkey primary key (id),
   -- @fieldName buyer
   -- @foreignFieldName workflowExecutions
@@ -28292,9 +28783,6 @@ create table app_public.workflow_step_runs (
   finished_at              timestamp with time zone, -- When it was over.
   output                   jsonb, -- What came of it, for later steps: `steps.<sequence>` of conditions and texts.
   error                    text, -- Why it failed, or was left out.
-  -- The code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more computing than it
-  --   may.
-  error_code               text,
   constraint workflow_step_runs_pkey primary key (id),
   constraint workflow_step_runs_once unique (execution_id, sequence, attempt),
   -- @forwardBehavior -*
@@ -28442,6 +28930,12 @@ create table app_public.workflows (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  disabled_reason          text, -- Why it is disabled; null while it is not.
+  principal_id             uuid, -- In whose name it acts: what they may read and change.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint workflows_pkey primary key (id),
   constraint workflows_id_organization_id_key unique (id, organization_id),
   -- @fieldName createdBy
@@ -28459,6 +28953,20 @@ create table app_public.workflows (
   -- The organization.
   constraint workflows_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name it acts: whoever created it, changed its definition or enabled it last. It reads and changes only
+  --   what they may, at every step; it is disabled when they may not manage workflows any more.
+  constraint workflows_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint workflows_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName project
   -- @backwardBehavior -*
   --
@@ -28471,6 +28979,8 @@ create index workflows_created_by on app_public.workflows (created_by_id);
 create index workflows_enabled on app_public.workflows (organization_id)
   where status::text = 'ENABLED' and deleted_at is null;
 create index workflows_organization on app_public.workflows (organization_id, id desc) where deleted_at is null;
+create index workflows_principal on app_public.workflows (principal_id);
+create index workflows_principal_token on app_public.workflows (principal_token_id);
 create index workflows_project on app_public.workflows (project_id);
 
 alter table app_public.workflows enable row level security;
@@ -28490,6 +29000,17 @@ grant update (name, description, trigger, conditions, reentry) on app_public.wor
 
 create trigger _060_refuse_archived before insert or delete or update on app_public.workflows
   for each row execute function app_private.tg__refuse_archived();
+create trigger _150_principal before insert on app_public.workflows
+  for each row execute function app_private.tg__principal('principal_id', 'app_private.workflow_lacks');
+create trigger _150_principal_again before update on app_public.workflows
+  for each row
+  when (
+    old.trigger is distinct from new.trigger
+    or old.conditions is distinct from new.conditions
+    or old.steps_revision <> new.steps_revision
+    or (new.status::text = 'ENABLED' and old.status::text <> 'ENABLED')
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.workflow_lacks');
 create trigger _300_state before update on app_public.workflows
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -28554,10 +29075,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28601,10 +29125,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -28624,10 +29151,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28663,7 +29193,10 @@ begin
     || case when o.enabled_at is distinct from n.enabled_at then jsonb_build_object('enabledAt', jsonb_build_array(to_char(o.enabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.enabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.disabled_at is distinct from n.disabled_at then jsonb_build_object('disabledAt', jsonb_build_array(to_char(o.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.disabled_reason is distinct from n.disabled_reason then jsonb_build_object('disabledReason', jsonb_build_array(o.disabled_reason, n.disabled_reason)) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.status as status,
     n.reentry as reentry,
@@ -28676,10 +29209,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.name,
@@ -28695,7 +29231,10 @@ begin
     o.enabled_at,
     o.disabled_at,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.disabled_reason,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -28712,7 +29251,10 @@ begin
     n.enabled_at,
     n.disabled_at,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.disabled_reason,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28758,8 +29300,10 @@ language plpgsql as $function$
 begin
   if new.status = 'ENABLED' then
     new.enabled_at := now();
+    new.disabled_reason := null;
   elsif new.status = 'DISABLED' then
     new.disabled_at := now();
+    new.disabled_reason := coalesce(nullif(new.disabled_reason, old.disabled_reason), 'Disabled by hand.');
   end if;
   return new;
 end $function$;
@@ -28830,6 +29374,18 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_public.workflows_next_run_at(app_public.workflows) to plat_anonymous, plat_user;
 
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.workflows_principal_token(r app_public.workflows) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.workflows_principal_token(app_public.workflows) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The steps of the present revision, in their order.
@@ -28869,6 +29425,7 @@ create table app_hidden.buyer_invites (
   accepted_at              timestamp with time zone,
   accepted_by_id           uuid,
   inserted_at              timestamp with time zone     not null default now(),
+  principal_token_id       uuid,
   constraint buyer_invites_pkey primary key (id),
   constraint buyer_invites_accepted_by_id_fkey foreign key (accepted_by_id)
     references app_public.users(id) on delete set null,
@@ -28876,6 +29433,8 @@ create table app_hidden.buyer_invites (
     references app_public.buyers(id, project_id) on delete cascade,
   constraint buyer_invites_invited_by_id_fkey foreign key (invited_by_id)
     references app_public.users(id) on delete set null,
+  constraint buyer_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint buyer_invites_accepted check ((status::text = 'ACCEPTED') = (accepted_at is not null)),
   constraint buyer_invites_email_lower check (email::text = lower(email::text))
 );
@@ -28884,8 +29443,16 @@ create index buyer_invites_accepted_by on app_hidden.buyer_invites (accepted_by_
 create index buyer_invites_buyer on app_hidden.buyer_invites (buyer_id, id);
 create index buyer_invites_invited_by on app_hidden.buyer_invites (invited_by_id);
 create unique index buyer_invites_one_pending on app_hidden.buyer_invites (buyer_id) where status::text = 'PENDING';
+create index buyer_invites_principal_token on app_hidden.buyer_invites (principal_token_id);
 
 alter table app_hidden.buyer_invites enable row level security;
+
+create trigger _150_principal before insert on app_hidden.buyer_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.buyer_invite_lacks');
+create trigger _150_principal_again before update on app_hidden.buyer_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.buyer_invite_lacks');
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.claims
@@ -28957,7 +29524,8 @@ create function app_private.tg_claim__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.released_at is null) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('claim', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('claim', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'claim' and d.record_id = new.id;
@@ -29072,12 +29640,40 @@ create table app_hidden.deadlines (
   record_id                uuid                         not null,
   due_at                   timestamp with time zone     not null,
   failures                 integer                      not null default 0,
+  -- The organization that the record belongs to; the nil UUID where that is not known.
+  organization_id          uuid                         not null default
+      '00000000-0000-0000-0000-000000000000'::uuid,
   constraint deadlines_pkey primary key (kind, record_id)
 );
 
 create index deadlines_due on app_hidden.deadlines (due_at);
+create index deadlines_organization on app_hidden.deadlines (organization_id, due_at);
 
 alter table app_hidden.deadlines enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_hidden.duplicate_accounts
+
+-- What createAccount answered for an address that has an account: a user without identity and password, whom nobody
+--   can sign in as. It goes after an hour; the owner of the address is told by mail.
+create table app_hidden.duplicate_accounts (
+  user_id                  uuid                         not null,
+  email                    app_public.email_address     not null,
+  username                 app_public.short_text,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint duplicate_accounts_pkey primary key (user_id),
+  constraint duplicate_accounts_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
+  -- A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.
+  constraint user_identities_username_format check (username::text ~ '^[A-Za-z0-9][A-Za-z0-9._-]{1,49}$')
+);
+
+create index duplicate_accounts_inserted_at on app_hidden.duplicate_accounts (inserted_at);
+
+alter table app_hidden.duplicate_accounts enable row level security;
+create policy self on app_hidden.duplicate_accounts for select to plat_anonymous, plat_user
+  using (user_id = (select app_public.current_user_id()));
+
+grant select on app_hidden.duplicate_accounts to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.import_columns
@@ -29170,6 +29766,8 @@ create table app_hidden.record_types (
   -- What reading the events of these records takes, where the records themselves are seen by more people.
   event_permission         text,
   event_condition          text, -- Which rows have events, as a condition on their columns; all where it is null.
+  -- What reading all of these records of an organization takes, all of them together; null: audit.read.
+  read_permissions         text[],
   constraint record_types_pkey primary key (table_name),
   constraint record_types_subject_key unique (subject)
 );
@@ -29309,7 +29907,6 @@ create table app_hidden.user_identities (
   email                    app_public.email_address     not null,
   username                 app_public.short_text,
   constraint user_identities_pkey primary key (user_id),
-  -- There is an account with this e-mail address already; sign in or reset its password.
   constraint user_identities_email unique (email),
   constraint user_identities_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade,
   constraint user_identities_email_lower check (email::text = lower(email::text)),
@@ -29412,10 +30009,25 @@ create table app_hidden.workflow_step_types (
   type                     app_public.workflow_step_type not null,
   subjects                 text[],
   refusal                  text,
+  -- Whether it changes, or writes to, the lead or buyer of the subject.
+  changes_records          boolean                      not null default false,
   constraint workflow_step_types_pkey primary key (type)
 );
 
 alter table app_hidden.workflow_step_types enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.access_endings
+
+-- What ended last of each account, as its user reads it.
+create table app_private.access_endings (
+  user_id                  uuid                         not null,
+  ending                   app_public.access_ending     not null,
+  constraint access_endings_pkey primary key (user_id),
+  constraint access_endings_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+alter table app_private.access_endings enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.access_token_secrets
@@ -29497,6 +30109,41 @@ create table app_private.clock_steps (
 alter table app_private.clock_steps enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.consent_requests
+
+-- Whether the owner of an address agreed to mails of an organization, and when; only the SHA-256 of the link's token
+--   is kept.
+create table app_private.consent_requests (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  email                    text                         not null,
+  purpose                  text                         not null,
+  message_id               uuid,
+  token_sha256             bytea,
+  -- Until when it can be confirmed.
+  expires_at               timestamp with time zone     not null default (now() + '7 days'::interval),
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint consent_requests_pkey primary key (id),
+  constraint consent_requests_token_sha256_key unique (token_sha256),
+  constraint consent_requests_message_id_fkey foreign key (message_id)
+    references app_public.project_contact_messages(id) on delete cascade,
+  constraint consent_requests_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint consent_requests_email_lower check (email = lower(email)),
+  constraint consent_requests_message check ((purpose = 'NEWS') = (message_id is not null)),
+  constraint consent_requests_purpose check (purpose = any (array['NEWS', 'MAILBOX', 'RECIPIENT']))
+);
+
+create index consent_requests_expires_at on app_private.consent_requests (expires_at) where confirmed_at is null;
+create index consent_requests_message on app_private.consent_requests (message_id) where message_id is not null;
+create unique index consent_requests_once on app_private.consent_requests (organization_id, email, purpose)
+  where message_id is null;
+create index consent_requests_organization on app_private.consent_requests (organization_id);
+
+alter table app_private.consent_requests enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.contact_messages
 
 -- What visitors wrote to an organization, or to the operator of the service (organization_id null).
@@ -29550,7 +30197,7 @@ create table app_private.document_record (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -29576,6 +30223,24 @@ create table app_private.document_record (
 );
 
 alter table app_private.document_record enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.email_verifications
+
+-- The one open code of a user that confirms the address of the account; only its SHA-256 is kept.
+create table app_private.email_verifications (
+  user_id                  uuid                         not null,
+  code_sha256              bytea                        not null,
+  expires_at               timestamp with time zone     not null,
+  constraint email_verifications_pkey primary key (user_id),
+  constraint email_verifications_code_sha256_key unique (code_sha256),
+  constraint email_verifications_user_id_fkey foreign key (user_id)
+    references app_public.users(id) on delete cascade
+);
+
+create index email_verifications_expires_at on app_private.email_verifications (expires_at);
+
+alter table app_private.email_verifications enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.error_codes
@@ -29737,7 +30402,7 @@ create table app_private.image_record (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -29817,39 +30482,73 @@ create index integration_secrets_next_refresh_at on app_private.integration_secr
 alter table app_private.integration_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
--- app_private.job_deaths
-
--- Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the
---   log tells.
-create table app_private.job_deaths (
-  id                       uuid                         not null default uuidv7(),
-  identity                 text                         not null,
-  job_id                   bigint                       not null,
-  key                      text,
-  task                     text                         not null,
-  organization_id          uuid,
-  deaths                   smallint                     not null default 1,
-  set_aside_at             timestamp with time zone,
-  last_died_at             timestamp with time zone     not null default now(),
-  constraint job_deaths_pkey primary key (id),
-  constraint job_deaths_identity_key unique (identity)
-);
-
-alter table app_private.job_deaths enable row level security;
-
-----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
 
--- Who got the last lead of a project whose members take turns.
+-- Who got the latest leads of a project whose members take turns, by the number of the turn.
 create table app_private.lead_turns (
   project_id               uuid                         not null,
   user_id                  uuid                         not null,
-  constraint lead_turns_pkey primary key (project_id),
+  id                       bigint                       not null generated always as identity,
+  turn                     bigint                       not null default 0,
+  constraint lead_turns_pkey primary key (id),
   constraint lead_turns_project_id_fkey foreign key (project_id)
     references app_public.projects(id) on delete cascade
 );
 
+create index lead_turns_latest on app_private.lead_turns (project_id, turn);
+
 alter table app_private.lead_turns enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.limit_changes
+
+-- Limits that the operator of this service has changed: the name of one of app_private.limits, how many from now on,
+--   and why. No release changes these rows.
+create table app_private.limit_changes (
+  name                     text                         not null,
+  most                     integer                      not null,
+  reason                   text                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint limit_changes_pkey primary key (name),
+  constraint limit_changes_most check (most > 0)
+);
+
+alter table app_private.limit_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.limits
+
+-- What strangers, users and organizations may do how often. To change one for a service, insert a row into
+--   app_private.limit_changes.
+create table app_private.limits (
+  name                     text                         not null,
+  most                     integer                      not null,
+  within                   interval                     not null,
+  description              text                         not null,
+  constraint limits_pkey primary key (name),
+  constraint limits_most check (most > 0),
+  constraint limits_within check (within > '00:00:00'::interval)
+);
+
+alter table app_private.limits enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.link_keys
+
+-- The keys that links in mails are signed with: the newest that signs does, all of them open. Rows are never
+--   deleted: the links that they signed would die.
+create table app_private.link_keys (
+  id                       uuid                         not null default uuidv7(),
+  key                      bytea                        not null default public.gen_random_bytes(32),
+  -- False for keys of former versions, which were derived from those of login tokens.
+  signs                    boolean                      not null default true,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint link_keys_pkey primary key (id),
+  constraint link_keys_key_key unique (key),
+  constraint link_keys_length check (length(key) >= 32)
+);
+
+alter table app_private.link_keys enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.mail_deliveries
@@ -30135,6 +30834,26 @@ create table app_private.payments_accounts (
 );
 
 alter table app_private.payments_accounts enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.principal_tables
+
+-- The tables whose rows act in somebody's name: the columns of the user and of the organization, what people call a
+--   row and its kind (SQL over the row r), which rows act (a condition), the function that says what permission the
+--   viewer lacks for a row, and the one that suspends it for a reason.
+create table app_private.principal_tables (
+  table_name               text                         not null,
+  user_column              text                         not null,
+  organization_column      text,
+  kind                     text                         not null,
+  title                    text                         not null,
+  live                     text                         not null,
+  lacks                    text                         not null,
+  ends                     text                         not null,
+  constraint principal_tables_pkey primary key (table_name)
+);
+
+alter table app_private.principal_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.processor_customers
@@ -30627,6 +31346,22 @@ create index tries_last_at on app_private.tries (last_at);
 alter table app_private.tries enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.user_networks
+
+-- From which networks a user signed in during the last 90 days; only their SHA-256 is kept.
+create table app_private.user_networks (
+  user_id                  uuid                         not null,
+  network_sha256           bytea                        not null,
+  last_at                  timestamp with time zone     not null default now(),
+  constraint user_networks_pkey primary key (user_id, network_sha256),
+  constraint user_networks_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+create index user_networks_last_at on app_private.user_networks (last_at);
+
+alter table app_private.user_networks enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.user_otps
 
 -- The one open one-time code of a user; only its SHA-256 is kept.
@@ -30652,6 +31387,8 @@ create table app_private.user_passwords (
   password_hash            text                         not null,
   session_epoch            integer                      not null default 1,
   changed_at               timestamp with time zone     not null default now(),
+  kept_session             uuid,
+  kept_epoch               integer,
   constraint user_passwords_pkey primary key (user_id),
   constraint user_passwords_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
 );
@@ -30801,6 +31538,9 @@ alter table app_private.workers enable row level security;
 create table app_private.workflow_batches (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
+  -- @inert Its executions act in the name of their workflow.
+  --
+  -- Who started it.
   started_by_id            uuid,
   filter                   jsonb,
   matched                  integer                      not null default 0,
@@ -30839,8 +31579,6 @@ alter table app_private.workflow_run_subjects enable row level security;
 create table app_private.workflow_runs (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
-  holder                   integer,
-  held_until               timestamp with time zone,
   constraint workflow_runs_pkey primary key (id),
   constraint workflow_runs_workflow_id_fkey foreign key (workflow_id)
     references app_public.workflows(id) on delete cascade
@@ -30860,8 +31598,6 @@ create table app_private.workflow_streams (
   last_sequence            bigint                       not null,
   minute                   timestamp with time zone     not null default date_trunc('minute', now()),
   started                  integer                      not null default 0,
-  holder                   integer,
-  held_until               timestamp with time zone,
   constraint workflow_streams_pkey primary key (organization_id),
   constraint workflow_streams_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade
@@ -32266,6 +33002,39 @@ create domain app_public.webhook_url as app_public.url
 -- What the service read of a definition that SQL cannot: templates, cron line and addresses, by their path.
 create domain app_public.workflow_checks as jsonb;
 
+-- What ended when the address was proved, or the password reset or changed.
+create type app_public.access_ending as (
+  -- @notNull
+  --
+  -- When.
+  ended_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Why: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.
+  cause text,
+  -- @notNull
+  --
+  -- Whether login tokens ended: all, or all but the one in use.
+  sessions boolean,
+  -- @notNull
+  --
+  -- The names of the access tokens that ended.
+  access_tokens text[],
+  -- @notNull
+  --
+  -- The names of the integrations of the user that ended, such as calendar feeds.
+  integrations text[],
+  -- @notNull
+  --
+  -- What acted in the name of the user and was suspended, such as a webhook; its owners enable it again.
+  automations text[],
+  -- @notNull
+  --
+  -- The names of the organizations that the user was a member of already: at a first proof somebody else may have
+  --   joined or founded them.
+  memberships text[]
+);
+
 -- A postal address.
 create type app_public.address as (
   thoroughfare app_public.short_text, -- Street and number.
@@ -32624,6 +33393,26 @@ create type app_public.personalization_selection_input as (
   note text -- A note on it.
 );
 
+-- The access token that something was made with, for those who see what it made.
+create type app_public.principal_token as (
+  -- @notNull
+  --
+  -- The id of the token.
+  id uuid,
+  -- @notNull
+  --
+  -- What its user calls it.
+  name text,
+  -- @notNull
+  --
+  -- Its first characters, to recognise it by.
+  prefix text,
+  -- @notNull
+  --
+  -- Whether it still works.
+  status app_public.access_token_status
+);
+
 -- The units of a project in numbers: all of them for the team, the released ones for everybody else.
 create type app_public.project_abstract as (
   -- @notNull
@@ -32895,12 +33684,21 @@ grant select on app_public.binding_offers to plat_anonymous, plat_user;
 -- A change of a price.
 create view app_public.price_changes
   with (security_barrier=true, security_invoker=true) as
-  select id as event_id, subject_id, occurred_at as at, actor_id, (((changes -> 'price') ->> 0))::numeric as "from",
-    (case when changes is null then data ->> 'price' else (changes -> 'price') ->> 1 end)::numeric as "to",
-    null::text as reason, occurred_at as effective_at
-  from app_public.events e
-  where subject_type = any (array['unit', 'lot'])
-    and case when changes is null then data ->> 'price' else (changes -> 'price') ->> 1 end is not null;
+  select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,
+    (((seen.changes -> 'price') ->> 0))::numeric as "from",
+    (
+      case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end
+    )::numeric as "to", null::text as reason, e.occurred_at as effective_at
+  from (
+    app_public.events e cross
+    join lateral (
+      select case when e.changes is null then app_public.events_data(e.*) else null::jsonb end as data,
+        app_public.events_changes(e.*) as changes offset 0
+    ) seen
+  )
+  where e.subject_type = any (array['unit', 'lot'])
+    and case when e.changes is null then e.data ->> 'price' else (e.changes -> 'price') ->> 1 end is not null
+    and case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end is not null;
 -- Column "from": The price before; null where there was none.
 -- Column "to": @notNull
 --
@@ -32931,7 +33729,8 @@ grant select on app_public.price_changes to plat_anonymous, plat_user;
 -- The viewer's own membership in an organization.
 create view app_public.user_organization_connections
   with (security_barrier=true, security_invoker=true) as
-  select id, user_id, organization_id, role, title, notifications, joined_at
+  select id, user_id, organization_id, role, title,
+    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at
   from app_public.organization_user_connections m
   where user_id = (select app_public.current_user_id());
 -- Column id: @notNull
@@ -32976,6 +33775,12 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
   end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_hidden.buyer_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
+      '{"field": "token"}');
+  end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
@@ -32997,6 +33802,24 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.accept_buyer_invite(text) to plat_anonymous, plat_user;
+
+-- @arg id The message.
+--
+-- Takes over what a visitor says of themselves into the lead: phone number, company, address, agent, where the lead
+--   has none. Their consent to news by mail is theirs to give. Takes the permission lead.write.
+create function app_public.accept_contact_message(id uuid) returns app_public.project_contact_messages
+language plpgsql as $function$
+declare
+  message app_public.project_contact_messages;
+begin
+  perform app_hidden.require_viewer();
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_contact_message.id;
+  if message.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such message.', '{"field": "id"}');
+  end if;
+  return app_private.accept_message(message.id);
+end $function$;
+grant execute on function app_public.accept_contact_message(uuid) to plat_user;
 
 -- @arg id The draft, which is COMPLETED.
 -- @arg subject Another subject, where the person changed it.
@@ -33047,6 +33870,12 @@ begin
   if invite.id is null or app_public.organization_invites_status(invite) <> 'PENDING' then
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
+  end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
+      '{"field": "token"}');
   end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',
@@ -33316,13 +34145,15 @@ grant execute on function app_public.contact_organization(
 -- @arg source Code of the source, such as WEB_DIRECT.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
--- @arg follow Whether they want news by mail.
+-- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
 -- @arg isAgent Whether they are an agent.
 -- @arg isRepresented Whether an agent represents them.
 -- @arg metadata Free data of the website.
 --
 -- Contacts the sales office of a project: makes a lead, or joins the one with the same e-mail address, and tells the
---   sales team.
+--   sales team. What a visitor says of a lead that is known stays on the message until the owner of the address
+--   confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want
+--   them.
 create function app_public.contact_project(
   project_id uuid, name text, email app_public.email_address, phone app_public.phone_number default null::text,
   text text default null::text, address app_public.address default null::app_public.address,
@@ -33449,8 +34280,16 @@ declare
   secret text := body || app_private.token_checksum(body);
   result app_public.access_tokens;
   wrong text;
+  ended text;
 begin
+  -- With whoever revokes one at the same moment it takes turns; and two at once must not both be the last one within
+  -- the limit.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into own from app_public.access_tokens t where t.id = app_hidden.setting('token_id')::uuid;
+  ended := app_private.token_ended(own.id);
+  if ended is not null then
+    perform app_hidden.fail('UNAUTHENTICATED', ended);
+  end if;
   if coalesce(length(btrim(name)), 0) not between 1 and 300 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give the token a name of 1 to 300 characters.', '{"field": "name"}');
   end if;
@@ -33495,8 +34334,6 @@ begin
     expires_at := coalesce(expires_at, own.expires_at);
   end if;
 
-  -- Two at once must not both be the last one within the limit.
-  perform from app_public.users u where u.id = viewer_id for no key update;
   if (select count(*) from app_public.access_tokens t where t.user_id = viewer_id and t.revoked_at is null
       and (t.expires_at is null or t.expires_at > now())) >= most then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most),
@@ -33526,15 +34363,19 @@ grant execute on function app_public.create_access_token(
 -- @arg last_name Family name.
 -- @arg username A further name for signing in, without @.
 --
--- Creates a user account. A viewer who is signed in may do so too; it changes nothing about their own.
+-- Creates a user account, and sends a code to its address for verifyEmail. Where the address has an account already,
+--   the answer is the same, nothing is made, and the mail says so: who asks does not learn who has an account. A
+--   viewer who is signed in may do so too; it changes nothing about their own.
 create function app_public.create_account(
   email app_public.email_address, password app_public.new_password, first_name text default null::text,
   last_name text default null::text, username text default null::text
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  address text := lower(email);
   new_user app_public.users;
   violated text;
+  is_new boolean;
 begin
   if email is null or password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an e-mail address and a password.',
@@ -33546,17 +34387,27 @@ begin
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
-  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, lower(email), username);
-  insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  -- Whether the address has an account is told to its owner, by mail, and to nobody else: from here on both cases do
+  -- the
+  -- same, and the answer is the same.
+  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
+    on conflict on constraint user_identities_email do nothing;
+  is_new := found;
+  if is_new then
+    insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  else
+    if exists (select from app_hidden.user_identities i where lower(i.username) = lower(create_account.username)) then
+      raise unique_violation using constraint = 'user_identities_username';
+    end if;
+    insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
+  end if;
+  perform app_private.request_verification(new_user.id);
   return new_user;
 exception
   when unique_violation then
     get stacked diagnostics violated = constraint_name;
     if violated = 'user_identities_username' then
       perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
-    elsif violated = 'user_identities_email' then
-      perform app_hidden.fail('CONFLICT',
-        'There is an account with this e-mail address already; sign in or reset its password.', '{"field": "email"}');
     end if;
     raise;
   when check_violation then
@@ -33823,11 +34674,13 @@ begin
       where i.organization_id = host and i.email = address and i.status = 'PENDING' and i.role = 'OWNER') then
     perform app_hidden.require_organization(host, 'org.owner');
   end if;
+  perform app_private.require_role_within(host, offered);
   insert into app_public.organization_invites as i (organization_id, email, role, message, invited_by_id)
     values (host, address, offered, nullif(btrim(create_organization_invite.message), ''), app_public.current_user_id())
     on conflict (organization_id, email) where status = 'PENDING' do update
       set role = excluded.role, message = excluded.message, invited_by_id = excluded.invited_by_id,
-        send_count = i.send_count + 1, expires_at = excluded.expires_at
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
+        expires_at = excluded.expires_at
       where i.role <> 'OWNER' or app_hidden.organization_can(i.organization_id, 'org.owner')
     returning * into invite;
   if invite.id is null then -- an owner's invitation came in between
@@ -34019,11 +34872,13 @@ grant execute on function app_public.create_user_integration(
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  account uuid := (select u.id from app_public.users u where u.id = app_private.account_named(email)
-    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null);
+  -- An address without an account gets an id that nobody has: the same is done for it, the job then finds nobody.
+  account uuid := coalesce((select u.id from app_public.users u where u.id = app_private.account_named(email)
+    and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null), md5('otp ' || lower(btrim(email)))::uuid);
 begin
+  perform app_private.rate_limit('otp.network', app_private.network_of(app_hidden.setting('ip')));
   -- Quietly limited: the answer must not tell whether there is an account.
-  if account is not null and app_private.count_try('otp ' || account, 5, '1 hour') = 0 then
+  if app_private.is_within_limit('otp.account', account::text) then
     perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account),
       job_key => 'user__otp_requested ' || account);
   end if;
@@ -34037,7 +34892,8 @@ grant execute on function app_public.create_user_otp(app_public.email_address) t
 -- @arg description What it is for.
 --
 -- Has the events of an organization sent to an address, from now on. The field secret of the answer shows what they
---   are signed with, this once. Takes the permission org.admin.
+--   are signed with, this once. Takes the permission org.admin, and audit.read or the permission to read all records
+--   that the events are about.
 create function app_public.create_webhook(
   organization_id uuid, url app_public.webhook_url, events text[], secret app_public.fresh_secret,
   description text default null::text
@@ -34080,7 +34936,8 @@ grant execute on function app_public.create_webhook(
 -- @arg steps What a subject goes through, in this order: 1 to 100.
 --
 -- Creates a workflow, as a draft: enableWorkflow has it started. A definition with a fault is refused, and the field
---   of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage.
+--   of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage, and those for what
+--   it reads and changes.
 create function app_public.create_workflow(
   input jsonb, steps app_public.workflow_step_input[], checks app_public.workflow_checks
 ) returns app_public.workflows
@@ -34303,8 +35160,8 @@ begin
 end $function$;
 grant execute on function app_public.discard_generation(uuid, integer) to plat_anonymous, plat_user;
 
--- Has a workflow started by its trigger, by hand and in batches; what happened before does not start it. Takes the
---   permission workflow.manage.
+-- Has a workflow started by its trigger, by hand and in batches, in the name of the viewer; what happened before
+--   does not start it. Takes the permission workflow.manage, and those for what it reads and changes.
 create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
@@ -34781,7 +35638,8 @@ plat_user;
 -- @arg password The password of the account.
 --
 -- Exchanges a name and a password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an
---   account, or 50 from an address, within 15 minutes.
+--   account from one network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from
+--   networks that it has not signed in from.
 create function app_public.login(
   username text, password app_public.password_proof
 ) returns app_public.authentication
@@ -35063,6 +35921,22 @@ begin
 end $function$;
 grant execute on function app_public.remove_processor_card(uuid) to plat_anonymous, plat_user;
 
+-- Sends a code for verifyEmail to the e-mail address of the viewer's account; it lives a day and replaces the one
+--   before. createAccount sends the first. Gives true.
+create function app_public.request_email_verification() returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_whole_account();
+begin
+  if exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
+    perform app_hidden.fail('CONFLICT', 'The e-mail address of your account is confirmed already.');
+  end if;
+  perform app_private.rate_limit('verification.account', viewer::text);
+  perform app_private.request_verification(viewer);
+  return true;
+end $function$;
+grant execute on function app_public.request_email_verification() to plat_user;
+
 --
 -- @arg id The invitation.
 --
@@ -35075,6 +35949,7 @@ begin
   if invite.role = 'OWNER' then
     perform app_hidden.require_organization(invite.organization_id, 'org.owner');
   end if;
+  perform app_private.require_role_within(invite.organization_id, invite.role);
   update app_public.organization_invites i set send_count = i.send_count + 1, expires_at = now() + interval '7 days'
     where i.id = invite.id returning * into invite;
   perform app_private.send_invite(invite);
@@ -35087,7 +35962,8 @@ grant execute on function app_public.resend_organization_invite(uuid) to plat_an
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
 --
--- Sets a new password and ends all login tokens of the user; access tokens stay.
+-- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
+--   accessEnding of the answer says what ended.
 create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -35102,12 +35978,13 @@ begin
       and u.id = o.user_id and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null
     returning u.id into account;
   if account is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
-      '{"field": "token"}');
+    perform app_private.refuse_code();
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
+  perform set_config('plat.session_id', '', true);
   perform app_private.set_password(account, password);
+  perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
@@ -35158,7 +36035,8 @@ end $function$;
 grant execute on function app_public.resume_workflow_execution(uuid) to plat_anonymous, plat_user;
 
 -- Ends an access token of the viewer at once, with those that were created through it; one that is revoked already
---   stays as it is.
+--   stays as it is. What they made and still act by (webhooks, workflows, integrations, invitations, exports) is
+--   suspended, and the owners get a mail: whoever has the permissions enables it again.
 create function app_public.revoke_access_token(id uuid) returns app_public.access_tokens
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -35167,17 +36045,14 @@ declare
   own_id uuid := app_hidden.setting('token_id')::uuid;
   result app_public.access_tokens;
 begin
+  -- Whoever creates one through it at this moment is waited for: that one ends, too.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id and t.user_id = viewer_id
     and (app_hidden.has_whole_account() or own_id in (t.id, t.parent_id));
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such access token.', '{"field": "id"}');
   end if;
-  with recursive family as (
-    select t.id from app_public.access_tokens t where t.id = revoke_access_token.id
-    union all
-    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
-  )
-  update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null;
+  perform app_private.revoke_access_tokens(array[result.id]);
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id;
   return result;
 end $function$;
@@ -35518,7 +36393,9 @@ grant execute on function app_public.update_organization_integration(
 -- @arg user_id The member.
 -- @arg role What the member may do from now on.
 --
--- Changes the role of a member; takes the role OWNER. The last owner stays one.
+-- Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role
+--   adds.
+-- The last owner stays one.
 create function app_public.update_organization_member_role(
   organization_id uuid, user_id uuid, role app_public.organization_role
 ) returns app_public.organization_user_connections
@@ -35530,6 +36407,7 @@ begin
   if role is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
   end if;
+  perform app_private.require_role_within(organization_id, role, member.role);
   update app_public.organization_user_connections m set role = update_organization_member_role.role
     where m.id = member.id returning * into member;
   return member;
@@ -35594,11 +36472,18 @@ grant execute on function app_public.update_organization_payments_representative
 --
 -- @arg current_password The password up to now.
 -- @arg new_password 10 characters or more.
+-- @arg keep_session Whether the login token in use stays; no where left out.
+-- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
+-- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
+--   out.
 --
--- Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens
+-- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
+-- Access tokens and integrations stay where nothing is said of them; accessEnding of the answer says what ended.
 create function app_public.update_password(
-  current_password app_public.password_proof, new_password app_public.new_password
+  current_password app_public.password_proof, new_password app_public.new_password,
+  keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
+  keep_integration_ids uuid[] default null::uuid[]
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -35617,11 +36502,16 @@ begin
   end if;
   perform app_private.forgive_tries(viewer_id);
   perform app_private.set_password(viewer_id, new_password);
+  perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
+    case when keep_session then app_hidden.setting('session_id')::uuid end,
+    coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
+    coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
+    'The password was changed.');
   select * into result from app_public.users u where u.id = viewer_id;
   return result;
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -35908,7 +36798,9 @@ grant execute on function app_public.update_user_integration(
 --
 -- @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 --
--- Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage.
+-- Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage, and those
+--   for what
+-- it reads and changes: from a change of its definition on it acts in the name of the viewer.
 create function app_public.update_workflow(
   input jsonb, checks app_public.workflow_checks,
   steps app_public.workflow_step_input[] default null::app_public.workflow_step_input[]
@@ -35949,6 +36841,29 @@ language sql stable rows 20
 as $function$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
   a.id $function$;
 grant execute on function app_public.user_integration_apps() to plat_anonymous, plat_user;
+
+--
+-- @arg token The code of the mail that createAccount or requestEmailVerification sent.
+--
+-- Confirms that the e-mail address of the account is the
+-- viewer's. Before that, nothing is sent to others in their name.
+create function app_public.verify_email(token text) returns app_public.users
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_whole_account();
+  result app_public.users;
+begin
+  delete from app_private.email_verifications v where v.user_id = viewer and v.expires_at > now()
+    and v.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'));
+  if not found then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'This code is unknown, used, older than a day or for another account; ask for a new one.', '{"field": "token"}');
+  end if;
+  update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
+  select u.* into result from app_public.users u where u.id = viewer;
+  return result;
+end $function$;
+grant execute on function app_public.verify_email(text) to plat_user;
 
 -- The user of the token in use; null without a token.
 create function app_public.viewer() returns app_public.users
@@ -36024,6 +36939,30 @@ language sql stable as $function$
     jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
 $function$;
 grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.appointments_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.appointments;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes', 'outcomeNote', value -> 'outcomeNote')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.appointments t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.appointments, app_hidden.columns_of('app_public.appointments', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes', 'outcome_note', value -> 'outcomeNote'));
+  return value
+      || case when value ? 'notes' and app_public.appointments_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.appointments_notes(r)) else '{}' end
+      || case when value ? 'outcomeNote' and app_public.appointments_outcome_note(r) is distinct from r.outcome_note then jsonb_build_object('outcomeNote', app_public.appointments_outcome_note(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null, 'outcomeNote', null);
+end $function$;
+grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
@@ -36466,6 +37405,30 @@ end $function$;
 grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
+create function app_hidden.buyers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.buyers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cancellationReason', value -> 'cancellationReason', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.buyers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cancellation_reason', value -> 'cancellationReason', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.buyers_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.buyers_cancellation_reason(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.buyers_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.buyers_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cancellationReason', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year
 --   and later, 2,000 at most.
 create function app_hidden.calendar_appointments() returns table(
@@ -36571,8 +37534,11 @@ declare
   key text := repeat ->> 'key';
   body bytea := decode(repeat ->> 'body', 'hex');
   known app_private.idempotency_keys;
+  longest constant text := current_setting('lock_timeout');
 begin
-  -- A request under the same key that is still running is waited for here; from here on the row is locked.
+  -- A request under the same key that is still running is waited for here, however long it takes: it gives the answer.
+  -- From here on the row is locked.
+  perform set_config('lock_timeout', '0', true);
   insert into app_private.idempotency_keys as k (viewer, key_sha256, body_hmac)
     values (app_private.repeat_viewer(), sha256(convert_to(key, 'UTF8')), body)
     on conflict on constraint idempotency_keys_once do update set
@@ -36580,6 +37546,7 @@ begin
       answers = case when k.inserted_at < now() - interval '24 hours' then '{}' else k.answers end,
       inserted_at = case when k.inserted_at < now() - interval '24 hours' then now() else k.inserted_at end
     returning k.* into known;
+  perform set_config('lock_timeout', longest, true);
   if known.body_hmac <> body then
     perform app_hidden.fail('IDEMPOTENCY_MISMATCH',
       'This idempotency key was used for another request in the last 24 hours; give every request a key of its own.');
@@ -36659,6 +37626,14 @@ begin
         or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
+
+-- A record by the names of its columns that an event has by the names of the API.
+create function app_hidden.columns_of(relation regclass, record jsonb) returns jsonb
+language sql stable as $function$
+  select jsonb_object_agg(a.attname, record -> app_hidden.camel(a.attname)) from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+$function$;
+grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
 
 -- An address with its country, the given one where it has none; null for one without anything; an unknown country is
 --   refused.
@@ -36805,6 +37780,29 @@ begin
 end $function$;
 grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.deposits_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.deposits;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.deposits t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.deposits_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.deposits_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Kilometres between two points, in degrees north and east.
 create function app_hidden.distance_km(
   latitude double precision, longitude double precision, other_latitude double precision,
@@ -36821,12 +37819,54 @@ grant execute on function app_hidden.distance_km(
   double precision, double precision, double precision, double precision
 ) to plat_anonymous, plat_user, plat_worker;
 
+-- The changes of an event without those whose value, before or after, the viewer may not read.
+create function app_hidden.event_changes(
+  subject_type text, subject_id uuid, changes jsonb, record jsonb
+) returns jsonb
+language sql stable as $function$
+  select changes - coalesce((
+    select array_agg(given.key) from (
+      select jsonb_object_agg(c.key, c.value -> 0) as before, jsonb_object_agg(c.key, c.value -> 1) as after
+      from jsonb_each(changes) c where c.key = any (app_hidden.masked_members(subject_type))) pair
+    cross join lateral (select app_hidden.event_value(subject_type, subject_id, pair.before, record) as before,
+      app_hidden.event_value(subject_type, subject_id, pair.after, record) as after) seen
+    cross join lateral jsonb_each(pair.before) given
+    where seen.before -> given.key is distinct from given.value
+      or seen.after -> given.key is distinct from pair.after -> given.key), '{}')
+$function$;
+grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Whether an event is among those wanted.
 create function app_hidden.event_matches(name text, wanted text[]) returns boolean
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
 grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user, plat_worker;
+
+-- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
+--   record: the whole record of the event.
+create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
+language sql stable as $function$
+  select case subject_type
+    when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
+    when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
+    when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
+    when 'floor_plan' then app_hidden.floor_plans_event_value(subject_id, value, record)
+    when 'lot' then app_hidden.lots_event_value(subject_id, value, record)
+    when 'negotiation' then app_hidden.negotiations_event_value(subject_id, value, record)
+    when 'member' then app_hidden.organization_user_connections_event_value(subject_id, value, record)
+    when 'organization' then app_hidden.organizations_event_value(subject_id, value, record)
+    when 'charge' then app_hidden.processor_charges_event_value(subject_id, value, record)
+    when 'project' then app_hidden.projects_event_value(subject_id, value, record)
+    when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
+    when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit' then app_hidden.units_event_value(subject_id, value, record)
+    when 'user' then app_hidden.users_event_value(subject_id, value, record)
+    else value end
+$function$;
+grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The next lines of the cursor that open_export opened for CSV or JSONL, as one text.
 create function app_hidden.export_lines(most integer) returns table(lines text, row_count integer)
@@ -36934,6 +37974,29 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.floor_plans_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.floor_plans;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.floor_plans t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.floor_plans, app_hidden.columns_of('app_public.floor_plans', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.floor_plans_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.floor_plans_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('metadata', null);
+end $function$;
+grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Text for comparing: without case and accents.
 create function app_hidden.fold(value text) returns text
 language sql immutable parallel safe as $function$ select lower(public.unaccent('public.unaccent', value)) $function$;
@@ -36975,6 +38038,15 @@ declare
   attempt record;
 begin
   perform app_private.require_integration(of_scope, id);
+  -- Whoever has it connected again answers for it.
+  if of_scope = 'ORGANIZATION' then
+    update app_public.organization_integrations i set principal_id = app_public.current_user_id(),
+        principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  else
+    update app_public.user_integrations i set principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  end if;
   attempt := app_private.claim_attempt(repeat);
   if not attempt.answered then
     perform app_private.rate_limit('integrations', app_public.current_user_id()::text, 60, interval '1 hour');
@@ -37247,9 +38319,9 @@ begin
     wanted := array(
       select u.id from app_public.units u
       where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or u.price >= lead.budget_min)
-          and (lead.budget_max is null or u.price <= lead.budget_max)
-      order by u.price, u.id limit 3);
+        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
+          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
+      order by app_public.units_price(u), u.id limit 3);
   end if;
   return wanted;
 end $function$;
@@ -37308,6 +38380,30 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.lots;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('price', value -> 'price', 'premium', value -> 'premium', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.lots t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.lots, app_hidden.columns_of('app_public.lots', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('price', value -> 'price', 'premium', value -> 'premium', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.lots_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.lots_metadata(r)) else '{}' end
+      || case when value ? 'premium' and app_public.lots_premium(r) is distinct from r.premium then jsonb_build_object('premium', app_public.lots_premium(r)) else '{}' end
+      || case when value ? 'price' and app_public.lots_price(r) is distinct from r.price then jsonb_build_object('price', app_public.lots_price(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('price', null, 'premium', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+
 -- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
 --   viewer sees.
 --
@@ -37318,6 +38414,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and u.deleted_at is null
 $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+
+-- The members of an event's record that are masked columns; null where none is.
+create function app_hidden.masked_members(subject_type text) returns text[]
+language sql immutable parallel safe as $function$
+  select case subject_type
+    when 'appointment' then '{notes,outcomeNote}'::text[]
+    when 'buyer' then '{cancellationReason,metadata}'::text[]
+    when 'deposit' then '{notes}'::text[]
+    when 'floor_plan' then '{metadata}'::text[]
+    when 'lot' then '{price,premium,metadata}'::text[]
+    when 'negotiation' then '{floorPrice,cancellationReason,notes}'::text[]
+    when 'member' then '{notifications}'::text[]
+    when 'organization' then '{email,phone,address}'::text[]
+    when 'charge' then '{fee,net,metadata}'::text[]
+    when 'project' then '{metadata}'::text[]
+    when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
+    when 'spec_option' then '{cost}'::text[]
+    when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
+    when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
+$function$;
+grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user, plat_worker;
 
 -- Purchases that the viewer sees as a seller and that contain every word.
 create function app_hidden.matching_buyers(query text) returns setof uuid
@@ -37404,6 +38521,31 @@ language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
 grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.negotiations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('floorPrice', value -> 'floorPrice', 'cancellationReason', value -> 'cancellationReason', 'notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.negotiations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.negotiations, app_hidden.columns_of('app_public.negotiations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('floor_price', value -> 'floorPrice', 'cancellation_reason', value -> 'cancellationReason', 'notes', value -> 'notes'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.negotiations_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.negotiations_cancellation_reason(r)) else '{}' end
+      || case when value ? 'floorPrice' and app_public.negotiations_floor_price(r) is distinct from r.floor_price then jsonb_build_object('floorPrice', app_public.negotiations_floor_price(r)) else '{}' end
+      || case when value ? 'notes' and app_public.negotiations_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.negotiations_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('floorPrice', null, 'cancellationReason', null, 'notes', null);
+end $function$;
+grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -37527,6 +38669,56 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.organization_user_connections_event_value(
+  record_id uuid, value jsonb, record jsonb
+) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.organization_user_connections;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.organization_user_connections t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.organization_user_connections, app_hidden.columns_of('app_public.organization_user_connections', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications'));
+  return value
+      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notifications', null);
+end $function$;
+grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
+plat_user, plat_worker;
+
+create function app_hidden.organizations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.organizations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.organizations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address'));
+  return value
+      || case when value ? 'address' and app_public.organizations_address(r) is distinct from r.address then jsonb_build_object('address', app_public.organizations_address(r)) else '{}' end
+      || case when value ? 'email' and app_public.organizations_email(r) is distinct from r.email then jsonb_build_object('email', app_public.organizations_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
+end $function$;
+grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable parallel safe strict as $function$
@@ -37542,6 +38734,31 @@ begin
     else value end;
 end $function$;
 grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.processor_charges;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('fee', value -> 'fee', 'net', value -> 'net', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.processor_charges t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.processor_charges, app_hidden.columns_of('app_public.processor_charges', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('fee', value -> 'fee', 'net', value -> 'net', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'fee' and app_public.processor_charges_fee(r) is distinct from r.fee then jsonb_build_object('fee', app_public.processor_charges_fee(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.processor_charges_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.processor_charges_metadata(r)) else '{}' end
+      || case when value ? 'net' and app_public.processor_charges_net(r) is distinct from r.net then jsonb_build_object('net', app_public.processor_charges_net(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('fee', null, 'net', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Whether the viewer has the permission in the project, be it for their own leads only.
 create function app_hidden.project_can(project_id uuid, organization_id uuid, permission text) returns boolean
@@ -37600,6 +38817,29 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
 $function$;
 grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.projects;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.projects t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.projects_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.projects_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('metadata', null);
+end $function$;
+grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -38152,6 +39392,31 @@ begin
 end $function$;
 grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.reservations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cancellationReason', value -> 'cancellationReason', 'notes', value -> 'notes', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.reservations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cancellation_reason', value -> 'cancellationReason', 'notes', value -> 'notes', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.reservations_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.reservations_cancellation_reason(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.reservations_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.reservations_metadata(r)) else '{}' end
+      || case when value ? 'notes' and app_public.reservations_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.reservations_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cancellationReason', null, 'notes', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- An amount, not negative, with the digits of its currency, rounded half up.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
 language sql stable as $function$
@@ -38312,6 +39577,29 @@ language sql stable strict as $function$
 $function$;
 grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.spec_options;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cost', value -> 'cost')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.spec_options t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.spec_options, app_hidden.columns_of('app_public.spec_options', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cost', value -> 'cost'));
+  return value
+      || case when value ? 'cost' and app_public.spec_options_cost(r) is distinct from r.cost then jsonb_build_object('cost', app_public.spec_options_cost(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cost', null);
+end $function$;
+grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 create function app_hidden.spelling(name text) returns text
 language sql stable parallel safe strict as $function$
   -- Case, accents, spaces and points do not tell two headers apart.
@@ -38404,6 +39692,33 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.units;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('price', value -> 'price', 'originalListPrice', value -> 'originalListPrice', 'estimatedDeliveryDate', value -> 'estimatedDeliveryDate', 'soldPrice', value -> 'soldPrice', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.units t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.units, app_hidden.columns_of('app_public.units', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('price', value -> 'price', 'original_list_price', value -> 'originalListPrice', 'estimated_delivery_date', value -> 'estimatedDeliveryDate', 'sold_price', value -> 'soldPrice', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'estimatedDeliveryDate' and app_public.units_estimated_delivery_date(r) is distinct from r.estimated_delivery_date then jsonb_build_object('estimatedDeliveryDate', app_public.units_estimated_delivery_date(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.units_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.units_metadata(r)) else '{}' end
+      || case when value ? 'originalListPrice' and app_public.units_original_list_price(r) is distinct from r.original_list_price then jsonb_build_object('originalListPrice', app_public.units_original_list_price(r)) else '{}' end
+      || case when value ? 'price' and app_public.units_price(r) is distinct from r.price then jsonb_build_object('price', app_public.units_price(r)) else '{}' end
+      || case when value ? 'soldPrice' and app_public.units_sold_price(r) is distinct from r.sold_price then jsonb_build_object('soldPrice', app_public.units_sold_price(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('price', null, 'originalListPrice', null, 'estimatedDeliveryDate', null, 'soldPrice', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Units of the viewer's portfolio that contain every word.
 create function app_hidden.units_with_words(words text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -38479,6 +39794,30 @@ exception
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.users_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.users;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('emailVerifiedAt', value -> 'emailVerifiedAt', 'lastLoginAt', value -> 'lastLoginAt')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.users t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.users, app_hidden.columns_of('app_public.users', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email_verified_at', value -> 'emailVerifiedAt', 'last_login_at', value -> 'lastLoginAt'));
+  return value
+      || case when value ? 'emailVerifiedAt' and app_public.users_email_verified_at(r) is distinct from r.email_verified_at then jsonb_build_object('emailVerifiedAt', app_public.users_email_verified_at(r)) else '{}' end
+      || case when value ? 'lastLoginAt' and app_public.users_last_login_at(r) is distinct from r.last_login_at then jsonb_build_object('lastLoginAt', app_public.users_last_login_at(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
+end $function$;
+grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The purchases that are assigned to the viewer.
 create function app_hidden.viewer_assigned_buyers() returns setof uuid
@@ -38890,6 +40229,27 @@ begin
   return false;
 end $function$;
 
+-- merge_message for whoever may write the lead; done again, it changes nothing.
+create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  message app_public.project_contact_messages;
+  lead app_public.leads;
+begin
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id for no key update;
+  select l.* into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null;
+  if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')
+    then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write.', '{"permission": "lead.write"}');
+  end if;
+  if message.merged_at is null then
+    perform app_private.merge_message(message);
+    select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id;
+  end if;
+  return message;
+end $function$;
+grant execute on function app_private.accept_message(uuid) to plat_user;
+
 -- Accepts a pending offer: the unit is PENDING under a claim that is taken or kept, every other pending offer on it
 --   is REJECTED, and by the steps of the negotiations the reservation has the price and lasts from now.
 create function app_private.accept_offer(offer app_public.offers, negotiation app_public.negotiations) returns void
@@ -38943,6 +40303,22 @@ language sql stable as $function$
   from app_private.payments_accounts a where a.processor_id = account
 $function$;
 
+-- Lets the functions that ask for permissions answer for this user and token until set_claims; where they have
+--   ended, for nobody. Returns whether they act.
+create function app_private.act_as_principal(user_id uuid, token_id uuid) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended constant boolean := app_private.principal_ended(act_as_principal.user_id, act_as_principal.token_id)
+    is not null;
+begin
+  perform app_private.set_claims(case when ended then '{}' else (
+    select jsonb_build_object('user_id', u.id, 'token_id', t.id, 'organization_id', t.organization_id,
+      'scopes', array_to_string(nullif(t.scopes, '{}'), ','))
+    from (values (act_as_principal.user_id)) u (id)
+    left join app_public.access_tokens t on t.id = act_as_principal.token_id) end);
+  return not ended;
+end $function$;
+
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
 create function app_private.act_as_workflow(depth integer, trigger_event_id uuid) returns void
@@ -38952,6 +40328,21 @@ begin
     set_config('plat.channel', 'SYSTEM', true),
     set_config('plat.user_id', '', true), set_config('plat.workflow_depth', depth::text, true),
       set_config('plat.caused_by', coalesce(trigger_event_id::text, ''), true);
+end $function$;
+
+-- Acts as the principal of a workflow, until set_claims; says why the principal may not do what takes the
+--   permissions, null where they may.
+create function app_private.act_for_workflow(workflow app_public.workflows, permissions text[]) returns text
+language plpgsql as $function$
+declare
+  lacking text;
+begin
+  if not app_private.act_as_principal(workflow.principal_id, workflow.principal_token_id) then
+    return app_private.principal_ended(workflow.principal_id, workflow.principal_token_id);
+  end if;
+  lacking := app_private.lacking_permission(workflow.organization_id, workflow.project_id, permissions);
+  return case when lacking is not null
+    then format('Whoever answers for the workflow does not have the permission %s.', lacking) end;
 end $function$;
 
 -- The claim that a reservation, purchase or other record has; null when it has none.
@@ -39106,7 +40497,8 @@ begin
       and not a.attisdropped;
     select p.* into computed from pg_proc p
       where p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || name and p.pronargs = 1
-        and (attribute.attnum is null or coalesce(col_description(relation, attribute.attnum), '') ~ '@masked');
+        and (attribute.attnum is null
+          or coalesce(col_description(relation, attribute.attnum), '') ~ '@(masked|writeOnly)');
     said := coalesce(obj_description(computed.oid, 'pg_proc'), col_description(relation, attribute.attnum), case name
       when 'id' then 'The id; sorts by time of creation.' when 'inserted_at' then 'When it was created.'
         when 'updated_at' then 'When it was last changed.'
@@ -39304,6 +40696,8 @@ begin
     join app_public.users u on u.id = t.user_id
     where s.token_sha256 = authenticate_access_token.token_sha256
       and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+      -- A token lives no longer than the one that created it.
+      and (t.parent_id is null or app_private.token_ended(t.parent_id) is null)
       and u.status = 'ACTIVE' and u.deleted_at is null;
   if not found then
     return;
@@ -39318,18 +40712,21 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
--- Who signs in with a login token of this user and epoch; no row when the password changed since or the user may not
---   sign in.
-create function app_private.authenticate_session(user_id uuid, session_epoch integer) returns table(
+-- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
+--   that was kept, or the user may not sign in.
+create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
+  null::uuid) returns table(
   viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
 )
 language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select u.id, null::uuid, false, null::uuid, null::text[]
   from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id and p.session_epoch = authenticate_session.session_epoch
+  where u.id = authenticate_session.user_id
+    and (p.session_epoch = authenticate_session.session_epoch
+      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
     and u.status = 'ACTIVE' and u.deleted_at is null
 $function$;
-grant execute on function app_private.authenticate_session(uuid, integer) to plat_authenticator;
+grant execute on function app_private.authenticate_session(uuid, integer, uuid) to plat_authenticator;
 
 -- Starts a workflow for all of the subjects, which the caller was seen to see.
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
@@ -39460,8 +40857,7 @@ begin
 end $function$;
 grant execute on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text) to plat_worker;
 
--- Counts a try to sign in as failed, in a transaction of its own, and returns the hash to verify the password with;
---   RATE_LIMITED after 5 for an account or 50 from an address in 15 minutes.
+-- The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong tries.
 create function app_private.begin_login(username text, ip text) returns text
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.begin_proof(app_private.account_named(username), username, ip)
@@ -39508,40 +40904,34 @@ end $function$;
 
 create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  wait int := 0;
 begin
-  -- The address first, always: two tries never wait for each other crosswise.
-  if app_private.network_of(ip) is not null then
-    wait := app_private.count_try('login address ' || app_private.network_of(ip), 50, '15 minutes');
-  end if;
-  if wait = 0 then
-    -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
-    wait := app_private.count_try('login '
-      || coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')), 5, '15 minutes');
-  end if;
-  if wait > 0 then
-    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
-      jsonb_build_object('retryAfterSeconds', wait));
-  end if;
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $function$;
 
--- What follows in the transaction is the doing of these executions, which are locked; those of them that have lost
---   what they are about are cancelled.
-create function app_private.begin_step(executions app_public.workflow_executions[]) returns void
-language plpgsql as $function$
-declare
-  ids uuid[];
-  cause uuid;
+-- Refuses a one-time code that is not open, before its new password is hashed; uses nothing up.
+create function app_private.begin_reset(token text) returns void
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
-    then min(e.trigger_event_id::text)::uuid end into ids, cause from unnest(executions) e;
-  perform app_private.act_as_workflow(executions[1].depth + 1, cause);
-  perform app_private.end_orphans(ids);
+  if not exists (select from app_private.user_otps o where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'))
+      and o.expires_at > now()) then
+    perform app_private.refuse_code();
+  end if;
 end $function$;
+grant execute on function app_private.begin_reset(text) to plat_authenticator;
+
+-- RATE_LIMITED where no further account may be made from there at the moment; counts nothing.
+create function app_private.begin_sign_up(ip text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.refuse_sign_up((
+    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+end $function$;
+grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
 
 -- Has executions wait for the event of their current step.
 create function app_private.begin_waits(ids uuid[]) returns void
@@ -39572,11 +40962,30 @@ begin
       and r.sequence = e.current_step and r.status = 'RUNNING';
 end $function$;
 
+-- A permission that the viewer lacks to let a buyer see a purchase; null where they may.
+create function app_private.buyer_invite_lacks(i app_hidden.buyer_invites) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- Whoever accepts reads the purchase and its deal.
+  select p from unnest('{buyer.write, buyer.read, sale.read}'::text[]) with ordinality n (p, place)
+  where not exists (select from app_public.buyers b where b.id = i.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, n.p))
+  order by n.place limit 1
+$function$;
+
 -- Tells the workers, at commit, that there is something to send.
 create function app_private.call_dispatchers(organization_id uuid) returns void
 language plpgsql as $function$
 begin
   perform pg_notify('plat_webhooks', organization_id::text);
+end $function$;
+
+-- Raises PLAT1 with {organizationId, own}: in which organization something is to be settled, and whether the viewer
+--   has a part in it.
+create function app_private.call_due(organization_id uuid, own boolean) returns void
+language plpgsql stable as $function$
+begin
+  raise exception 'something is due; call app_private.settle_deadlines() and try again' using errcode = 'PLAT1',
+    detail = jsonb_build_object('organizationId', organization_id, 'own', own);
 end $function$;
 
 -- What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.
@@ -39703,22 +41112,24 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Indexes the words of some of the backlog, the oldest first; returns how many rows of it.
-create function app_private.catch_up_search(batch integer default 1) returns integer
+-- Indexes the words of some of the backlog, of one organization or of all, the oldest first; returns how many rows
+--   of it. What others are indexing is left to them; for one organization it waits for them, no longer than
+--   lock_timeout.
+create function app_private.catch_up_search(
+  batch integer default 1, organization_id uuid default null::uuid
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
   part app_private.search_backlog;
   searchable app_private.searchable_tables;
   names text[];
   done int := 0;
 begin
-  if not exists (select from app_private.search_backlog) then
-    return 0;
-  end if;
-  -- One at a time: whoever waits finds it done.
-  perform pg_advisory_xact_lock(hashtextextended('plat.search_backlog', 0));
   while done < batch loop
-    delete from app_private.search_backlog b where b.id = (select min(o.id) from app_private.search_backlog o)
+    delete from app_private.search_backlog b where b.id = (select o.id from app_private.search_backlog o
+        where organization_id is null or o.organization_id = organization_id order by o.id limit 1
+        for update skip locked)
       returning * into part;
     exit when not found;
     select s.* into strict searchable from app_private.searchable_tables s where s.type = part.type;
@@ -39731,9 +41142,14 @@ begin
     perform app_private.learn_words(names);
     done := done + 1;
   end loop;
+  if done = 0 and organization_id is not null then
+    -- Somebody else is at it; whoever waits finds it done.
+    perform from app_private.search_backlog b where b.organization_id = organization_id order by b.id limit 1
+      for update;
+  end if;
   return done;
 end $function$;
-grant execute on function app_private.catch_up_search(integer) to plat_worker;
+grant execute on function app_private.catch_up_search(integer, uuid) to plat_worker;
 
 -- Adds a tag to the leads of executions, or removes it.
 create function app_private.change_tags(
@@ -39772,6 +41188,24 @@ language sql stable as $function$
     when refunded = c.amount then 'REFUNDED'
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
 $function$;
+
+-- Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.
+create function app_private.check_agent(
+  organization_id uuid, agent app_public.agent_input, country text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if agent.id is not null then
+    perform app_private.agent_for(organization_id, agent, country);
+  elsif nullif(btrim(agent.name), '') is null or length(agent.name) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
+      '{"field": "agent.name"}');
+  elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field',
+      case when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
+  perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
+end $function$;
 
 -- Refuses JSON Logic beyond the operators and variables there are; in the second argument of some, all and none,
 --   variables are of the element.
@@ -40326,13 +41760,14 @@ begin
   end if;
 end $function$;
 
--- Refuses a workflow, as it was written, that cannot be.
+-- Refuses a workflow, as it was written, that cannot be, or that does what the viewer may not.
 create function app_private.check_workflow(workflow app_public.workflows, checks jsonb) returns void
 language plpgsql stable as $function$
 declare
   step app_public.workflow_steps;
   scope jsonb := jsonb_build_object('subjectType', workflow.subject_type, 'organizationId', workflow.organization_id,
     'projectId', workflow.project_id);
+  lacking text;
 begin
   perform app_private.check_trigger(workflow.trigger, scope, checks);
   scope := scope || jsonb_build_object('event', workflow.trigger -> 'event',
@@ -40345,6 +41780,12 @@ begin
     and s.revision = workflow.steps_revision order by s.sequence loop
     perform app_private.check_step(step, scope);
   end loop;
+  lacking := app_private.workflow_lacks(workflow);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The workflow would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
 end $function$;
 
 -- Cities whose coordinates nobody has looked for.
@@ -40372,11 +41813,10 @@ begin
   end if;
 end $function$;
 
--- Leaves the stream of an organization that has events to read, but of none of those excepted, to a worker, and
---   gives what they could start: at most a batch of events. Nothing where there is nothing.
-create function app_private.claim_events(batch integer, holder integer, lease interval, except_of uuid[]) returns
-  table(
-  organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb
+-- Locks the stream of an organization that has events to read, and gives what they could start: at most a batch of
+--   events. Nothing where there is nothing.
+create function app_private.claim_events(batch integer) returns table(
+  organization_id uuid, upto bigint, candidates jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -40386,18 +41826,16 @@ declare
   last_written bigint;
   result jsonb := '[]';
   wanted jsonb;
+  fault text;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
-    where app_private.starts_left(s) > 0 and s.organization_id <> all (except_of)
-      and not app_private.holder_lives(s.holder, s.held_until)
+    where app_private.starts_left(s) > 0
     -- A busy organization lets the others go first.
     order by app_private.starts_left(s) desc limit 1 for no key update of s skip locked;
   if not found then
     return;
   end if;
-  update app_private.workflow_streams s set holder = claim_events.holder, held_until = now() + lease
-    where s.organization_id = stream.organization_id;
   select least(c.last_sequence, stream.last_sequence + batch) into last_written from app_private.event_counters c
     where c.stream_id = stream.organization_id;
   for workflow in
@@ -40419,9 +41857,17 @@ begin
         'subjectId', w.subject_id)) into wanted
         from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
           array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+      if wanted is not null then
+        fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+        if fault is not null then
+          perform app_private.set_claims('{}');
+          perform app_private.review_principal('app_public.workflows', workflow.id);
+          wanted := null;
+        end if;
+      end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
-        select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
+        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
             || case when workflow.conditions::text ~ '\mevent\M'
               then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
           from jsonb_array_elements(wanted) c
@@ -40429,13 +41875,15 @@ begin
             from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
           join app_public.events e on e.id = (c ->> 'eventId')::uuid;
       end if;
+      perform app_private.set_claims('{}');
     exception when others then
+      perform app_private.set_claims('{}');
       wanted := null;
       perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
     end;
     result := result || coalesce(wanted, '[]');
   end loop;
-  return query select stream.organization_id, stream.last_sequence, last_written, result;
+  return query select stream.organization_id, last_written, result;
 end $function$;
 
 -- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
@@ -40451,11 +41899,10 @@ language sql stable as $function$
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
 $function$;
 
--- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
---   items, [{subjectId, condition, data}], where the workflow has conditions.
-create function app_private.claim_run(batch integer, holder integer, lease interval, except_of uuid[]) returns
-  table(
-  run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb
+-- Takes the next subjects of a line that was due: all of them are started where the workflow has no conditions, else
+--   those of the candidates for which they hold.
+create function app_private.claim_run(batch integer) returns table(
+  workflow_id uuid, candidates jsonb, subjects uuid[]
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -40465,25 +41912,30 @@ declare
   ids uuid[];
   most int;
   found_data jsonb;
+  fault text;
 begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
     join app_private.workflow_streams s on s.organization_id = w.organization_id
-    where app_private.starts_left(s) > 0 and w.organization_id <> all (except_of)
-      and not app_private.holder_lives(r.holder, r.held_until)
-    order by r.id limit 1 for update of r skip locked;
+    where app_private.starts_left(s) > 0 order by r.id limit 1 for update of r skip locked;
   if not found then
     return;
   end if;
   select w.* into workflow from app_public.workflows w where w.id = run.workflow_id;
+  -- Against other runs of the organization, which count against the same minute.
   select app_private.starts_left(s) into most from app_private.workflow_streams s
-    where s.organization_id = workflow.organization_id;
+    where s.organization_id = workflow.organization_id for no key update;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
-  update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  if fault is not null then
+    perform app_private.set_claims('{}');
+    perform app_private.review_principal('app_public.workflows', workflow.id);
+    return;
+  end if;
   if workflow.conditions is not null then
     begin
-      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'condition', workflow.conditions, 'data',
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
         d.data)), '[]') into found_data
         from app_private.condition_data(workflow, ids) d;
     exception when others then
@@ -40491,43 +41943,28 @@ begin
       found_data := '[]';
     end;
   end if;
-  return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
-end $function$;
-
--- Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.
-create function app_private.claim_step(
-  workflow_id uuid, steps_revision integer, sequence integer, most integer, holder integer, lease interval
-) returns table(execution_id uuid, item text, step text)
-language plpgsql rows 200 as $function$
-#variable_conflict use_variable
-declare
-  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
-  taken app_public.workflow_executions[];
-  ids uuid[];
-begin
-  select array_agg(e order by e.id) into taken from app_private.due_executions(step_of, most) e;
-  if taken is null then
-    return;
+  perform app_private.set_claims('{}');
+  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
+  delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
+  if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
+    delete from app_private.workflow_runs r where r.id = run.id;
   end if;
-  perform app_private.begin_step(taken);
-  with claimed as (
-    update app_public.workflow_executions e set status = 'RUNNING', started_at = coalesce(e.started_at, now()),
-        holder = holder, held_until = now() + lease
-      where e.id in (select t.id from unnest(taken) t) and e.status in ('PENDING', 'RUNNING')
-      returning e.id)
-  select array_agg(c.id) into ids from claimed c;
-  return query select s.* from app_private.step_items(step_of, ids) s;
 end $function$;
 
--- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent.
+-- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
+--   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
   delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb, organization_id uuid
+  mapping jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
+declare
+  work record;
+  readable text[];
 begin
-  return query
+  -- Leased first, then made out in the name of each webhook's principal: what they may read at this moment.
+  for work in
     with recursive waiting (webhook_id) as (
       -- Along the index: as many steps as webhooks with something in the queue, however long that is.
       (select q.webhook_id from app_private.webhook_queue q order by q.webhook_id limit 1)
@@ -40557,20 +41994,51 @@ begin
       returning q.delivery_id
     ), begun as (
       update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
-      returning d.id, d.attempt, d.webhook_id, d.event_id, d.inserted_at
+      returning d.id, d.webhook_id
     )
-    select b.id, b.attempt, coalesce(e.id, b.id), w.url::text,
-      case when e.id is not null then app_private.webhook_body(e)
-        else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
-        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
-      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
-      w.organization_id
-    from begun b
-    join app_public.webhooks w on w.id = b.webhook_id
-    join app_private.webhook_secrets s on s.webhook_id = w.id
-    left join app_private.webhook_progress p on p.webhook_id = w.id
-    left join app_public.events e on e.id = b.event_id;
+    select w as webhook, array_agg(b.id) as ids from begun b
+      join app_public.webhooks w on w.id = b.webhook_id group by w
+  loop
+    if not app_private.act_as_principal((work.webhook).principal_id, (work.webhook).principal_token_id)
+      or not app_hidden.organization_can((work.webhook).organization_id, 'org.admin') then
+      perform app_private.set_claims('{}');
+      -- By a job: whoever disables a webhook locks it before its queue.
+      perform app_private.add_job('principal__review', jsonb_build_object('webhookId', (work.webhook).id),
+        job_key => 'principal__review ' || (work.webhook).id);
+      update app_public.webhook_deliveries d set attempt = d.attempt - 1 where d.id = any (work.ids);
+      update app_private.webhook_queue q set leased = false, holder = null, due_at = now() + interval '1 minute'
+        where q.delivery_id = any (work.ids);
+      continue;
+    end if;
+    readable := app_private.readable_subjects((work.webhook).organization_id);
+    if readable is not null then
+      with unreadable as (
+        update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
+          where d.id = any (work.ids) and e.id = d.event_id and e.subject_type <> all (readable) returning d.id
+      )
+      delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
+    end if;
+    return query
+      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+        case when e.id is not null then app_private.webhook_body(e)
+          else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
+          'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+      from app_public.webhook_deliveries d
+      join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
+      left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
+      left join app_public.events e on e.id = d.event_id
+      where d.id = any (work.ids) and d.status <> 'DISCARDED';
+    perform app_private.set_claims('{}');
+  end loop;
 end $function$;
+
+-- Who acts in this transaction at the moment, for set_claims.
+create function app_private.claims() returns jsonb
+language sql stable as $function$
+  select jsonb_build_object('user_id', app_hidden.setting('user_id'), 'token_id', app_hidden.setting('token_id'),
+    'organization_id', app_hidden.setting('organization_id'), 'scopes', app_hidden.setting('scopes'))
+$function$;
 
 -- Settles what a mail says and to whom: its first items, as many as are to be shown, with their templates. Null, and
 --   the mail is gone, where there is nothing to say any more: the reader left, was suspended, wants no such mails,
@@ -40582,6 +42050,8 @@ declare
   reader record;
   item record;
   items app_private.notification_items[];
+  happened jsonb;
+  shown_data jsonb := '{}';
   seen bigint[] := '{}';
   hidden int := 0;
   amount int;
@@ -40602,13 +42072,19 @@ begin
     select count(*) into amount from app_private.notification_items n where n.mail_id = mail.id;
     items := array(select n from app_private.notification_items n where n.mail_id = mail.id order by n.place
       limit 4 * shown);
-    -- As the reader: whatever changed since, the policies have the last word about each record that is shown.
+    happened := (select jsonb_object_agg(i.place, jsonb_build_object('type', e.subject_type, 'id', e.subject_id,
+      'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
+    -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
+    -- masks about what of it.
     perform set_config('plat.user_id', reader.user_id::text, true);
     perform set_config('role', 'plat_user', true);
     foreach item in array items loop
       exit when cardinality(seen) = shown;
       if app_hidden.sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
+        shown_data := shown_data || jsonb_build_object(item.place, (
+          select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
+          from jsonb_extract_path(happened, item.place::text) h));
       else
         hidden := hidden + 1;
       end if;
@@ -40634,7 +42110,7 @@ begin
       from app_private.notification_items n
       join app_private.notification_rules r on r.id = n.rule_id
       left join app_public.events e on e.id = n.event_id
-      cross join lateral (select coalesce(n.data, e.data) as data) told
+      cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
       left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
@@ -40663,6 +42139,35 @@ language sql stable rows 200 as $function$
     array(select r.root from app_hidden.workflow_roots r where workflow.conditions::text ~ ('\m' || r.root || '\M'))) d
 $function$;
 
+-- Does what the owner of an address agreed to; done again, it changes nothing.
+create function app_private.confirm_consent(token text, request_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  request app_private.consent_requests;
+  message app_public.project_contact_messages;
+  before text := coalesce(current_setting('plat.request_id', true), '');
+begin
+  select r.* into request from app_private.consent_requests r
+    where r.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and r.confirmed_at is null
+      and r.expires_at > now() for update;
+  if request.id is null then
+    return;
+  end if;
+  perform set_config('plat.request_id', coalesce(confirm_consent.request_id, ''), true),
+    set_config('plat.clock', 'on', true);
+  update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
+  update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
+    returning * into message;
+  if message.id is not null then
+    perform app_private.follow_news(message.lead_id);
+    if message.merged_at is null then
+      perform app_private.merge_message(message);
+    end if;
+  end if;
+  perform set_config('plat.request_id', before, true), set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.confirm_consent(text, text) to plat_authenticator;
+
 -- Gives a sync the webhook that it goes out by, or brings that up to date.
 create function app_private.connect_sync(integration_id uuid, extra jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -40672,13 +42177,16 @@ declare
   integration app_public.organization_integrations;
   webhook app_public.webhooks;
   wanted text[] := array(select jsonb_array_elements_text(extra -> 'events'));
+  claims constant jsonb := app_private.claims();
+  lacking text;
 begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id)
+    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+      principal_id, principal_token_id)
       values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
-        integration.connected_by_id) returning * into webhook;
+        integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
       values (webhook.id, integration.organization_id,
@@ -40687,7 +42195,9 @@ begin
   else
     -- By hand: one that was disabled begins with the present.
     perform set_config('plat.service', '', true);
-    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED' where w.id = webhook.id;
+    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED',
+        principal_id = integration.principal_id, principal_token_id = integration.principal_token_id
+      where w.id = webhook.id returning * into webhook;
     perform set_config('plat.service', before, true);
     update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null
       where p.webhook_id = webhook.id;
@@ -40697,6 +42207,15 @@ begin
     perform app_private.call_dispatchers(webhook.organization_id);
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
+  end if;
+  -- Whoever connects it may read what it sends.
+  perform app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id);
+  lacking := app_private.webhook_lacks(webhook);
+  perform app_private.set_claims(claims);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would send events in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
   end if;
 end $function$;
 
@@ -40714,6 +42233,19 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   left join app_public.organizations o on a.scope = 'ORGANIZATION' and o.id = (f ->> 'ownerId')::uuid
 $function$;
 grant execute on function app_private.consent_facts(uuid, uuid) to plat_authenticator;
+
+-- What a link asks the owner of an address; nulls for one that is unknown or too old.
+create function app_private.consent_question(
+  token text, out purpose text, out organization text, out is_confirmed boolean
+) returns record
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.purpose, o.name, r.confirmed_at is not null
+  from app_private.consent_requests r join app_public.organizations o on o.id = r.organization_id and o.deleted_at is
+    null
+  where r.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and (r.confirmed_at is not null or r.expires_at >
+    now())
+$function$;
+grant execute on function app_private.consent_question(text) to plat_authenticator;
 
 -- Whether construction has come to a phase, or beyond; null where there is none.
 create function app_private.construction_has_come_to(status text, phase text) returns boolean
@@ -40823,6 +42355,15 @@ begin
   return amount;
 end $function$;
 
+-- Counts a new account, in a transaction of its own.
+create function app_private.count_sign_up(ip text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+    from app_private.sign_up_limits(ip) l));
+end $function$;
+grant execute on function app_private.count_sign_up(text) to plat_authenticator;
+
 -- Counts starts against the minute, and says so when they are used up.
 create function app_private.count_starts(organization_id uuid, amount integer) returns void
 language plpgsql as $function$
@@ -40839,27 +42380,30 @@ begin
   end if;
 end $function$;
 
--- Counts a try; where the limit is reached already, counts nothing and returns the seconds to wait.
-create function app_private.count_try(key text, most integer, within interval) returns integer
+-- Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds
+--   to wait. Tries of one key wait for each other.
+create function app_private.count_try(
+  key text, most integer, within interval, counts boolean default true
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  recent timestamptz[];
-  moment timestamptz;
+  known timestamptz[];
+  wait int;
 begin
-  insert into app_private.tries as t (key) values (count_try.key)
-    on conflict on constraint tries_pkey do update set moments = t.moments
-    returning t.moments into recent; -- the row is locked from here on
-  moment := clock_timestamp();
-  recent := array(select m from unnest(recent) m where m > moment - within order by m);
-  if cardinality(recent) >= most then
-    return greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - moment)));
+  if counts then
+    insert into app_private.tries as t (key) values (count_try.key)
+      on conflict on constraint tries_pkey do update set moments = t.moments
+      returning t.moments into known; -- the row is locked from here on
+  else
+    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
   end if;
-  update app_private.tries t set moments = recent || moment, last_at = moment where t.key = count_try.key;
-  if random() < 0.01 then
-    delete from app_private.tries t where t.key in (
-      select o.key from app_private.tries o where o.last_at < moment - interval '1 day' limit 1000 for
-        update skip locked);
+  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
+  if wait > 0 or not counts then
+    return wait;
   end if;
+  update app_private.tries t set last_at = clock_timestamp(),
+    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
+    where t.key = count_try.key;
   return 0;
 end $function$;
 
@@ -40902,6 +42446,19 @@ begin
     format(branch, buyer_permission, case when has_assignee then mine
       else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
 end $function$;
+
+-- What it takes to read the records that a condition or the config of a step speaks of.
+create function app_private.definition_permissions(definition jsonb, event text) returns text[]
+language sql stable as $function$
+  select array(select distinct p.permission from app_hidden.workflow_roots r
+    left join app_hidden.record_types t on t.table_name = r.table_name
+      or (r.root = 'event' and t.subject = split_part(event, '.', 1))
+    cross join lateral unnest(case
+      when t.table_name is not null then coalesce(t.read_permissions, '{audit.read}') when r.root = 'event'
+        then '{audit.read}'
+      when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
+    where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
 
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
 --   knows.
@@ -41001,21 +42558,6 @@ plat_user;
 create function app_private.drop_notification_mail(id uuid) returns void
 language sql as $function$ delete from app_private.notification_mails m where m.id = $1 $function$;
 
--- Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.
-create function app_private.due_executions(
-  step app_public.workflow_steps, most integer, ids uuid[] default null::uuid[]
-) returns setof app_public.workflow_executions
-language sql rows 200 as $function$
-  with due as (
-    select e.* from app_public.workflow_executions e
-    where e.workflow_id = step.workflow_id and e.steps_revision = step.revision and e.current_step = step.sequence
-      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
-      and (ids is null or e.id = any (ids))
-    order by e.scheduled_at limit most for no key update skip locked)
-  -- The events of one transaction tell one story: how deep what led to it is.
-  select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
-$function$;
-
 -- Takes integrations whose credentials end soon.
 create function app_private.due_integrations(batch integer) returns table(id uuid, scope text)
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -41029,24 +42571,22 @@ begin
 end $function$;
 grant execute on function app_private.due_integrations(integer) to plat_authenticator;
 
--- The workflows whose line is due, or of which nobody has found out when it is.
-create function app_private.due_schedules() returns table(
-  organization_id uuid, workflow_id uuid, schedule text, time_zone text, was_due_at timestamp with time zone
-)
-language sql stable rows 10 as $function$
-  select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
-    o.time_zone), t.next_run_at
+-- The workflows whose line is due, or of which nobody has found out when it is; locked.
+create function app_private.due_schedules() returns table(workflow_id uuid, schedule text, time_zone text)
+language sql rows 10 as $function$
+  select w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone, o.time_zone)
   from app_private.workflow_triggers t
   join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
   join app_public.organizations o on o.id = w.organization_id
   left join app_public.projects p on p.id = w.project_id
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
+  for no key update of t skip locked
 $function$;
 
 -- The steps of workflows that are due for some execution.
 create function app_private.due_workflow_steps() returns table(
-  workflow_id uuid, steps_revision integer, sequence integer, way text, organization_id uuid
+  workflow_id uuid, steps_revision integer, sequence integer, way text
 )
 language sql stable rows 10 as $function$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
@@ -41061,13 +42601,60 @@ language sql stable rows 10 as $function$
         and (e.workflow_id, e.steps_revision, e.current_step) > (w.workflow_id, w.steps_revision, w.current_step)
       order by e.workflow_id, e.steps_revision, e.current_step limit 1) n
   )
-  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s), s.organization_id from waiting w
+  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s) from waiting w
   join app_public.workflow_steps s on s.workflow_id = w.workflow_id and s.revision = w.steps_revision
     and s.sequence = w.current_step
   where exists (select from app_public.workflow_executions e where e.workflow_id = w.workflow_id
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+
+-- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
+--   read; at the first proof of the address, suspends all that they made.
+create function app_private.end_access(
+  user_id uuid, cause text, keep_session uuid, keep_tokens uuid[], keep_integrations uuid[], reason text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  ending app_public.access_ending;
+  one record;
+begin
+  -- Before the tokens, as whoever creates or revokes one.
+  perform from app_public.users u where u.id = end_access.user_id for no key update;
+  ending.ended_at := now();
+  ending.cause := end_access.cause;
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
+      kept_epoch = case when keep_session is not null then p.session_epoch end
+    where p.user_id = end_access.user_id;
+  ending.sessions := found;
+  ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
+    where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
+  ending.integrations := '{}';
+  perform set_config('plat.service', 'on', true);
+  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+    and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
+  loop
+    perform app_private.suspend_user_integration(one.id, reason);
+    ending.integrations := ending.integrations || one.name::text;
+  end loop;
+  perform set_config('plat.service', before, true);
+  delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
+  ending.automations := case when end_access.cause = 'ADDRESS_VERIFIED' then array(select i ->> 'title'
+    from jsonb_array_elements(app_private.review_principals(end_access.user_id, because => reason)) i) else '{}' end;
+  ending.memberships := array(select o.name::text from app_public.organization_user_connections m
+    join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.user_id = end_access.user_id order by o.name);
+  insert into app_private.access_endings as e (user_id, ending) values (end_access.user_id, ending)
+    on conflict on constraint access_endings_pkey do update set ending = case
+      -- A reset that proves the address, too, is one ending.
+      when (e.ending).ended_at = now() then row(now(), (e.ending).cause, true,
+        (e.ending).access_tokens || (excluded.ending).access_tokens,
+        (e.ending).integrations || (excluded.ending).integrations,
+        (e.ending).automations || (excluded.ending).automations,
+        (excluded.ending).memberships)::app_public.access_ending
+      else excluded.ending end;
+end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
 create function app_private.end_integration(of_scope text, id uuid, reason text, is_deleted boolean) returns void
@@ -41223,7 +42810,9 @@ language sql stable as $function$
   select case when e.id is not null then jsonb_build_object('id', e.id, 'name', e.name, 'occurredAt',
     to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id, 'actorType', e.actor_type,
-      'channel', e.channel, 'changes', e.changes, 'data', e.data) end
+      'channel', e.channel,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) end
 $function$;
 
 -- The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now.
@@ -41320,11 +42909,11 @@ language sql stable as $function$
   select case when e.subject_type = lower($2) then e.subject_id else (e.data ->> (lower($2) || 'Id'))::uuid end
 $function$;
 
--- What the conditions and texts of a step know of each execution.
+-- What the conditions and texts of a step know of each execution: as the principal of the workflow may read it.
 create function app_private.execution_data(
   ids uuid[], step app_public.workflow_steps
 ) returns table(execution_id uuid, data jsonb)
-language plpgsql stable rows 200 as $function$
+language plpgsql rows 200 as $function$
 #variable_conflict use_column
 declare
   -- PERF: only the records that the step speaks of.
@@ -41332,6 +42921,8 @@ declare
     where step.config::text ~ ('\m' || r.root || '\M'));
   of_type text := (select w.subject_type from app_public.workflows w where w.id = step.workflow_id);
 begin
+  perform app_private.act_as_principal(w.principal_id, w.principal_token_id) from app_public.workflows w
+    where w.id = step.workflow_id;
   return query
     select e.id, s.data || jsonb_build_object('context', coalesce(e.context, '{}'), 'now',
       to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
@@ -41344,6 +42935,7 @@ begin
     join app_private.subject_data(of_type, array(select x.subject_id from app_public.workflow_executions x
       where x.id = any (ids)), roots) s on s.subject_id = e.subject_id
     where e.id = any (ids);
+  perform app_private.set_claims('{}');
 end $function$;
 
 -- The advisory lock of whoever carries out a step of the execution that takes time.
@@ -41402,8 +42994,7 @@ begin
       set_config('plat.scopes', coalesce(run.token_scopes, ''), true);
   may := exists (select from app_public.users u where u.id = chosen.requested_by_id and u.status = 'ACTIVE'
     and u.deleted_at is null)
-    and (run.token_id is null or exists (select from app_public.access_tokens t where t.id = run.token_id
-      and t.revoked_at is null and coalesce(t.expires_at > now(), true)))
+    and app_private.token_ended(run.token_id) is null
     and app_hidden.organization_can(chosen.organization_id, 'report.run')
     and (run.rights is null or app_hidden.report_rights_hold(run.rights, chosen.organization_id, chosen.project_id,
       run.permissions || '{report.run}'::text[]));
@@ -41415,6 +43006,11 @@ begin
   end if;
   return may;
 end $function$;
+
+-- A permission that the viewer lacks to have an export written; null where they may. What is in it is what they see.
+create function app_private.export_lacks(e app_public.exports) returns text
+language sql stable
+as $function$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $function$;
 
 -- Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
@@ -41540,7 +43136,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select i.id, i.user_id, i.name from app_private.integration_secrets s
   join app_public.user_integrations i on i.id = s.integration_id and i.status = 'ENABLED' and i.deleted_at is null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-  where s.lookup = feed_of.lookup
+  where s.lookup = feed_of.lookup and app_private.token_ended(i.principal_token_id) is null
 $function$;
 grant execute on function app_private.feed_of(bytea) to plat_authenticator;
 
@@ -41676,93 +43272,68 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
+create function app_private.follow_news(lead_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  clock text := coalesce(current_setting('plat.clock', true), '');
+begin
+  -- Their word is heard in archived projects too. The trigger of the lead lifts a withdrawal.
+  perform set_config('plat.clock', 'on', true);
+  update app_public.leads l set subscribed = true where l.id = follow_news.lead_id and l.deleted_at is null
+    and not l.subscribed;
+  perform set_config('plat.clock', clock, true);
+end $function$;
+
+-- After the right password: the wrong ones from the same network count no longer, and the network is known.
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  address text := app_private.network_of(app_hidden.setting('ip'));
+  network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  -- This try was right, so it no longer counts against the address; others from there still do.
-  update app_private.tries t set moments = trim_array(t.moments, 1)
-    where t.key = 'login address ' || address and cardinality(t.moments) > 0;
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id;
+  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  insert into app_private.user_networks as n (user_id, network_sha256)
+    select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
+    on conflict on constraint user_networks_pkey do update set last_at = now()
+      where n.last_at < now() - interval '1 day';
 end $function$;
 
--- Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how
---   many were held.
+-- Ends the hold of workers whose connection is gone: they died. Returns how many.
 create function app_private.free_executions() returns integer
 language plpgsql as $function$
 declare
-  most_deaths constant int := 2;
   amount int;
-  one record;
 begin
-  -- A lease that is over says nothing of its worker.
-  update app_public.workflow_executions e set holder = null, held_until = null,
-      deaths = e.deaths + case when e.holder = any (array(select a.pid from pg_stat_activity a
-        where a.datname = current_database())) then 0 else 1 end
+  update app_public.workflow_executions e set holder = null, held_until = null
     where e.holder is not null and (e.held_until < now()
       or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
   get diagnostics amount = row_count;
-  if amount = 0 then
-    return 0;
-  end if;
-  for one in
-    select e.id, e.attempts + 1 as attempt, e.depth, e.trigger_event_id, s as step
-    from app_public.workflow_executions e
-    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
-      and s.sequence = e.current_step
-    where e.deaths >= most_deaths and e.status = 'RUNNING' and e.holder is null
-    order by e.id for no key update of e
-  loop
-    perform app_private.act_as_workflow(one.depth + 1, one.trigger_event_id);
-    perform app_private.set_execution_aside(one.id, one.attempt, one.step);
-  end loop;
   return amount;
 end $function$;
 
--- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
---   at which its process died for the second time is set aside under a ticket, and is not run again until that is
---   released. Returns those jobs.
-create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns table(
-  job_id bigint, task text, organization_id uuid, deaths integer, ticket uuid
-)
+-- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live.
+--   Returns how many jobs.
+create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns integer
 language plpgsql as $function$
-#variable_conflict use_column
 declare
-  most_deaths constant int := 2;
   suspects text[] := array(select w.id from app_private.workers w);
   dead text[];
-  held bigint[];
+  amount int;
 begin
   -- Those who were killed before they could say that they live. Asked once, at a start: it reads all jobs.
   if everywhere then
     suspects := suspects || array(
       select j.locked_by from graphile_worker._private_jobs j where j.locked_by is not null
       union select q.locked_by from graphile_worker._private_job_queues q where q.locked_by is not null);
-    delete from app_private.job_deaths d
-      where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
   dead := array(select distinct s from unnest(suspects) s where not app_private.worker_lives(s));
   if dead = '{}' then
-    return;
+    return 0;
   end if;
-  held := array(select j.id from graphile_worker._private_jobs j where j.locked_by = any (dead));
+  amount := (select count(*) from graphile_worker._private_jobs j where j.locked_by = any (dead));
   perform graphile_worker.force_unlock_workers(dead);
   delete from app_private.workers w where w.id = any (dead);
-  insert into app_private.job_deaths as d (identity, job_id, key, task, organization_id)
-    select coalesce(j.key, j.id::text), j.id, j.key, t.identifier,
-      app_private.organization_of_job(t.identifier, j.payload)
-    from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
-    where j.id = any (held)
-    on conflict (identity) do update set deaths = d.deaths + 1, job_id = excluded.job_id, last_died_at = now(),
-      set_aside_at = case when d.deaths + 1 >= most_deaths then coalesce(d.set_aside_at, now()) end;
-  perform graphile_worker.permanently_fail_jobs(array[d.job_id],
-      format('JOB_SET_ASIDE: the process died %s times during this job. Release it with: '
-        'select app_private.release_job(''%s'')', d.deaths, d.id))
-    from app_private.job_deaths d where d.job_id = any (held) and d.set_aside_at is not null;
-  return query select d.job_id, d.task, d.organization_id, d.deaths::int,
-      case when d.set_aside_at is not null then d.id end
-    from app_private.job_deaths d where d.job_id = any (held);
+  return amount;
 end $function$;
 
 -- Ends the leases of workers whose connection is gone: they died. Returns how many.
@@ -41876,13 +43447,6 @@ begin
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
 
--- Whether a worker holds something: its connection is there, and its lease is not over.
-create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
-language sql stable as $function$
-  select holder is not null and held_until >= now()
-    and holder in (select a.pid from pg_stat_activity a where a.datname = current_database())
-$function$;
-
 -- What is wrong with the rows of the import, the first 1,000.
 create function app_private.import_errors() returns app_public.import_row_error[]
 language plpgsql as $function$
@@ -41994,7 +43558,8 @@ begin
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
     values (buyer.organization_id, buyer.project_id, buyer.id, recipient, invite_buyer.message)
     on conflict (buyer_id) where status = 'PENDING' do update
-      set message = excluded.message, invited_by_id = excluded.invited_by_id, send_count = i.send_count + 1,
+      set message = excluded.message, invited_by_id = excluded.invited_by_id,
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
         expires_at = excluded.expires_at
     returning * into invite;
   delete from app_private.buyer_invite_tokens t using app_hidden.buyer_invites i where i.id = t.invite_id
@@ -42004,6 +43569,13 @@ begin
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
 grant execute on function app_private.invite_buyer(uuid, text, text) to plat_user;
+
+-- A permission that the viewer lacks to give the role of an invitation; null where they may.
+create function app_private.invite_lacks(i app_public.organization_invites) returns text
+language sql stable as $function$
+  select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
+    app_private.role_lacks(i.organization_id, i.role))
+$function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -42025,6 +43597,13 @@ language sql stable as $function$
           and not a.attisdropped))
       or exists (select from app_private.event_names e where e.subject = r.subject and e.name = split_part($1, '.', 2)))
     and name = r.subject || '.' || split_part(name, '.', 2))
+$function$;
+
+-- Whether the user signed in from there during the last 90 days.
+create function app_private.is_known_network(user_id uuid, network text) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.user_networks n where n.user_id = $1
+    and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
 $function$;
 
 -- Whether what an execution writes to its lead or buyer is marketing mail. It is not where an event of their own
@@ -42062,6 +43641,13 @@ language sql stable as $function$
   select exists (select from app_private.withdrawn_addresses w where w.organization_id = $1 and w.email = lower($2))
 $function$;
 
+-- Counts one use by the key, where there is room for it: for limits that must not be told.
+create function app_private.is_within_limit(name text, key text) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+end $function$;
+
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
 --   token; nothing when there is nothing to send.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count integer) returns table(
@@ -42090,6 +43676,35 @@ begin
       left join app_public.users u on u.id = invite.invited_by_id
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
+
+-- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
+--   nothing to send, or too much was sent to the address already.
+create function app_private.issue_consent_token(request_id uuid) returns table(
+  token text, email text, purpose text, organization text, project text, expires_at timestamp with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  request app_private.consent_requests;
+  secret text := app_private.random_text(43);
+begin
+  select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
+    and r.confirmed_at is null and r.expires_at > now() for update;
+  -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
+  if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
+      request.organization_id || ' ' || request.email)
+    or not app_private.is_within_limit('consent.address', request.email) then
+    return;
+  end if;
+  update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
+  return query
+    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    from app_public.organizations o
+    left join app_public.project_contact_messages m on m.id = request.message_id
+    left join app_public.projects p on p.id = m.project_id
+    where o.id = request.organization_id and o.deleted_at is null;
+end $function$;
+grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
 
 -- A new token (256 random bits) for a pending invitation and what its mail says; replaces the former token; nothing
 --   when there is nothing to send.
@@ -42140,18 +43755,46 @@ begin
 end $function$;
 grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
 
--- The keys of jobs that are set aside: whoever adds a job under such a key again, such as the clock, adds what is
---   set aside.
-create function app_private.jobs_set_aside() returns table(key text, ticket uuid)
-language sql stable rows 10 as $function$
-  select d.key, d.id from app_private.job_deaths d where d.set_aside_at is not null and d.key is not null
-$function$;
+-- Makes the code that confirms the address of an account (143 bits, a day, once). Without a code: somebody wanted an
+--   account with an address that has one. No row where there is nothing to send.
+create function app_private.issue_verification(user_id uuid) returns table(
+  email text, code text, expires_at timestamp with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+begin
+  select i.email, app_private.random_text(24), now() + interval '1 day' into email, code, expires_at
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where u.id = issue_verification.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and u.email_verified_at is null;
+  if not found then
+    select d.email into email from app_hidden.duplicate_accounts d where d.user_id = issue_verification.user_id;
+  end if;
+  if email is null or not app_private.is_within_limit('verification.address', email) then
+    return;
+  end if;
+  if code is not null then
+    insert into app_private.email_verifications (user_id, code_sha256, expires_at)
+      values (issue_verification.user_id, sha256(convert_to(issue_verification.code, 'UTF8')),
+        issue_verification.expires_at)
+      on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at;
+  end if;
+  return next;
+end $function$;
+grant execute on function app_private.issue_verification(uuid) to plat_worker;
 
 -- Says where the file of an export will lie, before it does: so that it is removed, whatever happens.
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   update app_private.export_runs r set file_key = keep_export_file.file_key where r.export_id = keep_export_file.id
     and r.worker = keep_export_file.worker
+$function$;
+
+-- Keeps a key that a former version derived from one of login tokens, so that its links outlive that one.
+create function app_private.keep_link_key(key bytea) returns void
+language sql as $function$
+  insert into app_private.link_keys (key, signs) values (keep_link_key.key, false)
+    on conflict on constraint link_keys_key_key do nothing
 $function$;
 
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
@@ -42171,6 +43814,19 @@ begin
       and g.inserted_at > now() - interval '24 hours');
 end $function$;
 grant execute on function app_private.known_generation(jsonb) to plat_user;
+
+-- The first of the permissions that the viewer does not have in all records of the organization, or of the project
+--   where one is named; null where they have all.
+create function app_private.lacking_permission(
+  organization_id uuid, project_id uuid, permissions text[]
+) returns text
+language sql stable as $function$
+  select p from unnest(permissions) with ordinality n (p, place)
+  where not app_hidden.organization_can(lacking_permission.organization_id, n.p)
+    and (lacking_permission.project_id is null
+      or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
+  order by n.place limit 1
+$function$;
 
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
@@ -42212,6 +43868,35 @@ language sql as $function$
     select distinct w.word from unnest(names) n (name) cross join lateral string_to_table(n.name, ' ') w (word)
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
       and not exists (select from app_private.search_words k where k.word = w.word)
+$function$;
+
+-- A limit as it holds for this service.
+create function app_private.limit_of(name text) returns table(most integer, within interval)
+language sql stable rows 1 as $function$
+  select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
+  from app_private.limits l where l.name = limit_of.name
+$function$;
+
+-- The key that signs; made where there is none yet.
+create function app_private.link_key() returns bytea
+language plpgsql as $function$
+declare
+  result bytea;
+begin
+  select k.key into result from app_private.link_keys k where k.signs order by k.id desc limit 1;
+  if result is null then
+    lock table app_private.link_keys in share row exclusive mode;
+    select k.key into result from app_private.link_keys k where k.signs order by k.id desc limit 1;
+    if result is null then
+      insert into app_private.link_keys default values returning key into result;
+    end if;
+  end if;
+  return result;
+end $function$;
+
+create function app_private.link_signature(text text, key bytea) returns text
+language sql immutable strict as $function$
+  select translate(rtrim(encode(public.hmac(convert_to(text, 'UTF8'), key, 'sha256'), 'base64'), '='), '+/', '-_')
 $function$;
 
 -- @withoutViewer Callers may write leads of the project, where an address is in use once.
@@ -42349,25 +44034,6 @@ begin
   end if;
 end $function$;
 
--- What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have
---   lost what they are about have no item.
-create function app_private.look_at_step(
-  workflow_id uuid, steps_revision integer, sequence integer, most integer
-) returns table(execution_id uuid, item text, step text)
-language plpgsql stable rows 200 as $function$
-#variable_conflict use_variable
-declare
-  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
-  ids uuid[] := array(select e.id from app_public.workflow_executions e
-    where e.workflow_id = workflow_id and e.steps_revision = steps_revision and e.current_step = sequence
-      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
-    order by e.scheduled_at limit most);
-begin
-  return query
-    select i.id, s.item, s.step from unnest(ids) i (id)
-    left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
-end $function$;
-
 -- Finds what happened to the records that executions wait for since they do.
 create function app_private.look_back(ids uuid[]) returns void
 language sql as $function$
@@ -42392,6 +44058,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   join app_private.integration_secrets s on s.integration_id = i.id and s.sealed is not null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   where i.user_id = mail_account.user_id and i.status = 'ENABLED' and i.deleted_at is null
+    and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
 grant execute on function app_private.mail_account(uuid) to plat_authenticator;
@@ -42441,7 +44108,8 @@ begin
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
 begin
   if new.%1$I is not null and (%2$s) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values (%3$L, new.id, new.%1$I)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values (%3$L, new.id, coalesce(new.organization_id, ''00000000-0000-0000-0000-000000000000''), new.%1$I)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = ''UPDATE'' then
     delete from app_hidden.deadlines d where d.kind = %3$L and d.record_id = new.id;
@@ -42544,16 +44212,26 @@ begin
   insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
 end $function$;
 
--- Queues the events of a range that a webhook wants.
+-- Queues the events of a range that a webhook wants and its principal may read.
 create function app_private.make_deliveries(
   webhook app_public.webhooks, after_sequence bigint, to_sequence bigint
 ) returns void
 language plpgsql as $function$
+declare
+  readable text[];
 begin
+  if not app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id)
+    or not app_hidden.organization_can(webhook.organization_id, 'org.admin') then
+    perform app_private.set_claims('{}');
+    perform app_private.review_sender(webhook);
+    return;
+  end if;
+  readable := app_private.readable_subjects(webhook.organization_id);
+  perform app_private.set_claims('{}');
   with wanted as (
     select e.id, e.sequence from app_public.events e
     where e.organization_id = webhook.organization_id and e.sequence > after_sequence and e.sequence <= to_sequence
-      and app_hidden.event_matches(e.name, webhook.events)
+      and app_hidden.event_matches(e.name, webhook.events) and (readable is null or e.subject_type = any (readable))
       -- What happens to a webhook because of its deliveries makes no further ones.
       and e.subject_id <> webhook.id
   ), made as (
@@ -42591,15 +44269,35 @@ begin
       else 'What happened to it, latest first.' end);
 end $function$;
 
--- Gives all records the triggers that write their events.
+-- Gives all records the triggers that write their events, and what masks these for their readers.
 create function app_private.make_event_triggers() returns void
 language plpgsql as $function$
 declare
   record_type record;
+  members text[];
+  values_of text := '';
+  members_of text := '';
 begin
-  for record_type in select * from app_hidden.record_types loop
+  for record_type in select * from app_hidden.record_types r order by r.table_name loop
     perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
+    members := app_private.mask_event(format('app_public.%I', record_type.table_name)::regclass);
+    if members is not null then
+      members_of := members_of || format(E'\n    when %L then %L::text[]', record_type.subject, members);
+      values_of := values_of || format(E'\n    when %L then app_hidden.%I(subject_id, value, record)',
+        record_type.subject, record_type.table_name || '_event_value');
+    end if;
   end loop;
+  execute format('create or replace function app_hidden.masked_members(subject_type text) returns text[]
+    language sql immutable parallel safe as %L', format(E'\n  select case subject_type%s end\n', members_of));
+  execute format('create or replace function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb,
+    record jsonb) returns jsonb language sql stable as %L',
+    format(E'\n  select case subject_type%s\n    else value end\n', values_of));
+  comment on function app_hidden.masked_members(text) is
+    'The members of an event''s record that are masked columns; null where none is.';
+  comment on function app_hidden.event_value(text, uuid, jsonb, jsonb) is
+    'Members of a record by the names of the API, as an event has them, with null for what the viewer may not read. '
+    'record: the whole record of the event.';
+  grant execute on function app_hidden.masked_members, app_hidden.event_value to plat_user, plat_anonymous;
 end $function$;
 
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
@@ -42745,6 +44443,47 @@ begin
   perform app_private.make_project_record(table_name, subject, 'sale.write');
 end $function$;
 
+-- Declares that rows of a table act in somebody's name: the column of the user beside principal_token_id, what
+--   people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what
+--   suspends a row for a reason, and which changes (over old and new) make the viewer its principal.
+create function app_private.make_principal(
+  table_schema text, table_name text, user_column text, kind text, title text, live text, lacks regprocedure,
+  ends regprocedure, takes_over text default null::text, organization text default 'organization_id'
+) returns void
+language plpgsql as $function$
+declare
+  relation constant regclass := format('%I.%I', table_schema, table_name)::regclass;
+begin
+  insert into app_private.principal_tables (table_name, user_column, organization_column, kind, title, live, lacks,
+    ends)
+    values (relation::text, user_column, organization, kind, title, live, lacks::regproc::text, ends::regproc::text);
+  execute format('create trigger _150_principal before insert on %s for each row execute function '
+    'app_private.tg__principal(%L, %L)', relation, user_column, lacks::regproc::text);
+  if takes_over is not null then
+    execute format('create trigger _150_principal_again before update on %s for each row when (%s) execute function '
+      'app_private.tg__principal(%L, %L)', relation, takes_over, user_column, lacks::regproc::text);
+  end if;
+  if table_schema = 'app_public' then
+    execute format('create function app_public.%I(r app_public.%I) returns app_public.principal_token
+      language sql stable security definer set search_path = pg_catalog, pg_temp as
+      $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
+      table_name || '_principal_token', table_name, relation);
+    execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
+      table_name || '_principal_token');
+    execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
+      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token that it was made, or '
+      'taken over, with: it does only what that token may do, and ends with it. Null where somebody did so who was '
+      'signed in.');
+    execute format('comment on column %s.principal_token_id is %L', relation,
+      E'@behavior -*\n\nThe access token that it was made, or taken over, with.');
+    execute format('comment on constraint %I on %s is %L', table_name || '_principal_token_id_fkey', relation,
+      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token that it was made with.');
+  end if;
+end $function$;
+
 -- make_record for a table with project_id and organization_id: the organization follows the project, archived
 --   projects are read-only.
 create function app_private.make_project_record(
@@ -42878,7 +44617,9 @@ begin
             select %2$L, a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (%3$s %4$s from added r returning t.names)
@@ -42981,6 +44722,58 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.marketing_sender(uuid) to plat_authenticator;
 
+-- Makes the function that gives the viewer what they may read of the masked columns in an event of a table; returns
+--   the names of these in the API, null where there are none.
+create function app_private.mask_event(relation regclass) returns text[]
+language plpgsql as $function$
+declare
+  table_name constant text := (select relname from pg_class where oid = relation);
+  masked constant name[] := array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0
+    and not a.attisdropped and col_description(relation, a.attnum) ~ '(^|\n)@masked'
+    and col_description(relation, a.attnum) !~ '@secret' order by a.attnum);
+  members constant text[] := array(select app_hidden.camel(c) from unnest(masked) c);
+  given text;
+begin
+  if masked = '{}' then
+    return null;
+  end if;
+  -- Without such a function nobody reads the column.
+  select string_agg(format('
+      || case when value ? %1$L and %2$s is distinct from r.%3$I then jsonb_build_object(%1$L, %2$s) else ''{}'' end',
+      app_hidden.camel(c), case when p.oid is null then format('null::%s', format_type(a.atttypid, a.atttypmod))
+        else format('app_public.%I(r)', p.proname) end, c), '')
+    into given
+    from unnest(masked) c join pg_attribute a on a.attrelid = relation and a.attname = c
+    left join pg_proc p on p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || c
+      and p.pronargs = 1 and p.proargtypes[0] = (select reltype from pg_class where oid = relation);
+  execute format('create or replace function app_hidden.%I(record_id uuid, value jsonb, record jsonb) returns jsonb
+    language plpgsql stable as %L', table_name || '_event_value', format('
+declare
+  r %1$s;
+begin
+  if jsonb_strip_nulls(jsonb_build_object(%2$s)) = ''{}'' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from %1$s t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object(%4$s));
+  return value%5$s;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object(%6$s);
+end ', relation,
+    (select string_agg(format('%1$L, value -> %1$L', m), ', ') from unnest(members) m),
+    relation::text,
+    (select string_agg(format('%L, value -> %L', c, app_hidden.camel(c)), ', ') from unnest(masked) c),
+    given,
+    (select string_agg(format('%L, null', m), ', ') from unnest(members) m)));
+  execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
+  return members;
+end $function$;
+
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
 create function app_private.merge_leads(kept_id uuid, gone_id uuid) returns uuid
@@ -43070,6 +44863,26 @@ begin
   end if;
   perform app_private.merge_leads(ticket.lead_id, ticket.subject_id);
   return true;
+end $function$;
+
+-- Fills what the lead lacks with what the message says. Callers have asked who may.
+create function app_private.merge_message(message app_public.project_contact_messages) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  select * into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null for update;
+  if lead.id is null then
+    return;
+  end if;
+  perform app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', lead.id)
+    || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(to_jsonb(message)) i
+      where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
+        and to_jsonb(lead) ->> i.key is null));
+  if message.agent is distinct from null and lead.agent_id is null then
+    perform app_private.set_lead_agent(lead, message.agent);
+  end if;
+  update app_public.project_contact_messages m set merged_at = now() where m.id = message.id;
 end $function$;
 
 -- When people in a time zone may be written to again; null: now.
@@ -43232,26 +45045,42 @@ end $function$;
 -- Whose turn it is to get a lead of the project; and it was theirs then.
 create function app_private.next_in_turn(project_id uuid) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
+  -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
+  most constant int := 100;
+  taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
   members uuid[];
-  turn uuid;
+  latest app_private.lead_turns;
+  turn bigint := 0;
+  chosen uuid;
 begin
   select array_agg(m.user_id order by m.user_id) into members
     from app_public.projects p
     join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = next_in_turn.project_id
+    where p.id = project_id
       and (m.role = 'MEMBER' or not exists (
         select from app_public.organization_user_connections o where o.organization_id = p.organization_id
           and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
-  -- The row is locked until the lead is there, so that leads that come at the same moment take turns too.
-  insert into app_private.lead_turns as t (project_id, user_id) values (next_in_turn.project_id, members[1])
-    on conflict on constraint lead_turns_pkey do update
-      set user_id = coalesce((select m from unnest(members) m where m > t.user_id order by m limit 1), members[1])
-    returning t.user_id into turn;
-  return turn;
+  loop
+    select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+    turn := greatest(turn, coalesce(latest.turn, 0)) + 1;
+    exit when taken >= most;
+    -- Looked at again under the lock, as whoever took the turn may have ended in between.
+    exit when pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0))
+      and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
+  end loop;
+  perform set_config('plat.turns_taken', (taken + 1)::text, true);
+  -- From the one who was latest on, one further for each turn since, ended or not.
+  chosen := members[((select count(*) from unnest(members) m where m <= latest.user_id)
+    + turn - coalesce(latest.turn, 0) - 1) % cardinality(members) + 1];
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id, turn, chosen);
+  delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
+    where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
+  return chosen;
 end $function$;
 
 -- What the processor says of the account of an organization; the first account stays.
@@ -43401,12 +45230,6 @@ end $function$;
 grant execute on function app_private.note_failed(
   text, uuid, text, boolean, boolean, boolean
 ) to plat_authenticator;
-
--- Forgets that processes died during a job: it was done.
-create function app_private.note_job_done(key text) returns void
-language sql as $function$
-  delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
-$function$;
 
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43758,6 +45581,19 @@ begin
     input => jsonb_build_object('claim_id', claim.id));
 end $function$;
 
+-- What a link is good for; nulls for one that is forged or incomplete.
+create function app_private.open_link(token text, out kind text, out reader_id uuid) returns record
+language sql stable strict security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m[2], m[3]::uuid
+  from regexp_matches(token,
+    '^(([a-z_]{1,40})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([A-Za-z0-9_-]{43})$')
+    as m
+  where exists (select from app_private.link_keys k
+    -- By their hashes: how far two signatures agree takes no time that tells.
+    where sha256(convert_to(app_private.link_signature(m[1], k.key), 'UTF8')) = sha256(convert_to(m[4], 'UTF8')))
+$function$;
+grant execute on function app_private.open_link(text) to plat_authenticator;
+
 -- Opens an escalation ticket and returns its id; where one is open for the same cause in the organization, returns
 --   that one instead. The available actions are those of app_hidden.ticket_actions; input is what they need to know.
 create function app_private.open_ticket(
@@ -43806,6 +45642,21 @@ begin
   return result;
 end $function$;
 
+-- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
+create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
+language plpgsql stable as $function$
+declare
+  sender app_public.webhooks;
+begin
+  if jsonb_typeof(i.config -> 'events') = 'array' then
+    -- Of what it sends, all that a webhook takes.
+    sender.organization_id := i.organization_id;
+    sender.events := array(select jsonb_array_elements_text(i.config -> 'events'));
+    return app_private.webhook_lacks(sender);
+  end if;
+  return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
+end $function$;
+
 -- Where mail to an organization goes: its address, or its owners' where it has none.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -43818,30 +45669,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     join app_hidden.user_identities i on i.user_id = u.id
     where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
 $function$;
-
--- The organization that a job is about, where its payload or the record that it names tells.
-create function app_private.organization_of_job(task text, payload json) returns uuid
-language plpgsql stable as $function$
-declare
-  id uuid;
-  organization uuid;
-  source text;
-begin
-  id := coalesce(payload ->> 'organization_id', payload ->> 'id')::uuid;
-  if payload ->> 'organization_id' is not null then
-    return id;
-  end if;
-  select r.table_name into source from app_hidden.record_types r
-    join pg_attribute a on a.attrelid = to_regclass(format('app_public.%I', r.table_name))
-      and a.attname = 'organization_id' and not a.attisdropped
-    where r.subject = split_part(task, '__', 1);
-  if found and id is not null then
-    execute format('select t.organization_id from app_public.%I t where t.id = $1', source) into organization using id;
-  end if;
-  return organization;
-exception when invalid_text_representation then
-  return null;
-end $function$;
 
 -- A card of the viewer, whose cards are locked; refuses any other.
 create function app_private.own_card(id uuid) returns app_public.processor_cards
@@ -44001,7 +45828,6 @@ declare
   one app_private.step_work;
   violated text;
   message text;
-  code text;
 begin
   begin
     execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes
@@ -44017,8 +45843,7 @@ begin
         end loop;
         return;
       end if;
-      get stacked diagnostics violated = constraint_name, code = pg_exception_detail;
-      code := case when sqlstate = 'PLAT0' then code::jsonb ->> 'code' end;
+      get stacked diagnostics violated = constraint_name;
       -- In the words that a person would read who tried the same.
       message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
@@ -44034,10 +45859,6 @@ begin
       outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
   end;
   perform app_private.record_outcomes(step, work, outcomes);
-  if code is not null then
-    update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
-      and r.sequence = step.sequence and r.attempt = work[1].attempt;
-  end if;
 end $function$;
 
 -- @withoutViewer Callers have seen the record as the viewer.
@@ -44087,6 +45908,72 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.place_cities(jsonb) to plat_authenticator;
 
+-- Says which city a project is in, by its address. False, and nothing said, where somebody else is adding that city
+--   and is not to be waited for.
+create function app_private.place_project(project_id uuid, waits boolean default true) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  address app_public.address := (select p.address from app_public.projects p where p.id = project_id);
+  area text := coalesce(btrim(address.administrative_area), '');
+  place text := nullif(btrim(address.locality), '');
+  lock bigint;
+  found_id uuid;
+begin
+  delete from app_private.project_cities c where c.project_id = project_id;
+  if place is null then
+    return true;
+  end if;
+  for attempt in 1 .. 2 loop
+    select c.id into found_id from app_private.cities c
+      where c.country = address.country and app_hidden.fold(c.name) = app_hidden.fold(place)
+        and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
+    exit when found_id is not null or attempt = 2;
+    -- Cities are of all organizations, and who adds one holds up those that add it too.
+    lock := hashtextextended(concat_ws(' ', 'plat.city', address.country, app_hidden.fold(place),
+      app_hidden.fold(area)), 0);
+    if not waits and not pg_try_advisory_xact_lock(lock) then
+      return false;
+    end if;
+    perform pg_advisory_xact_lock(lock) where waits;
+    insert into app_private.cities (country, administrative_area, name) values (address.country, area, place)
+      on conflict do nothing;
+  end loop;
+  insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
+  return true;
+end $function$;
+
+-- Why nobody answers any more for what this user made with this access token; null while they do.
+create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select case when not exists (select from app_public.users u where u.id = principal_ended.user_id
+      and u.status = 'ACTIVE' and u.deleted_at is null)
+    then coalesce((select format('%s cannot sign in any more.', app_public.users_full_name(u)) from app_public.users u
+      where u.id = principal_ended.user_id), 'Whoever answered for it is gone.')
+    else app_private.token_ended(principal_ended.token_id) end
+$function$;
+
+-- Why a row may not act: its principal has ended, or lacks a permission; null where it may.
+create function app_private.principal_fault(relation text, id uuid) returns text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  acting app_private.principal_tables := (select t from app_private.principal_tables t where t.table_name = relation);
+  before constant jsonb := app_private.claims();
+  principal record;
+  lacking text;
+begin
+  execute format('select r.%I as user_id, r.principal_token_id as token_id from %s r where r.id = $1',
+    acting.user_column, acting.table_name) into principal using id;
+  if app_private.principal_ended(principal.user_id, principal.token_id) is not null then
+    return app_private.principal_ended(principal.user_id, principal.token_id);
+  end if;
+  perform app_private.act_as_principal(principal.user_id, principal.token_id);
+  execute format('select %s(r) from %s r where r.id = $1', acting.lacks, acting.table_name) into lacking using id;
+  perform app_private.set_claims(before);
+  return case when lacking is not null
+    then format('Whoever answers for it does not have the permission %s any more.', lacking) end;
+end $function$;
+
 -- Its units in numbers.
 create function app_private.project_abstract_of(p app_public.projects) returns app_public.project_abstract
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44116,6 +46003,26 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select p.currency from app_public.projects p where p.id = $1
 $function$;
 grant execute on function app_private.project_currency(uuid) to plat_anonymous, plat_user;
+
+-- What limits tries for the password of an account, or of a name that nobody has, from an address.
+create function app_private.proof_limits(user_id uuid, name text, ip text) returns table(
+  key text, most integer, within interval
+)
+language sql stable as $function$
+  -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
+  select t.key, l.most, l.within
+  from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
+    app_private.network_of(ip) as network) a
+  cross join lateral (values
+    (1, 'login.network', 'login address ' || a.network),
+    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (place, name, key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+  -- In one order: two tries never wait for each other crosswise.
+  order by t.place
+$function$;
 
 -- Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were
 --   not told today; returns the last member it looked at, null after all.
@@ -44194,6 +46101,12 @@ begin
   return left(result, size);
 end $function$;
 
+-- Like the one below, with a limit of app_private.limits.
+create function app_private.rate_limit(name text, key text) returns void
+language sql as $function$
+  select app_private.rate_limit(name, key, l.most, l.within) from app_private.limit_of(name) l
+$function$;
+
 -- Counts one use of the bucket by the key and refuses it with RATE_LIMITED when there were max uses within the
 --   window before. A null key is not limited. What the transaction rolls back was not counted; so a use that failed
 --   for another reason is free.
@@ -44225,6 +46138,16 @@ begin
   update app_private.rate_limits r set hits = recent || moment, expires_at = moment + per
     where r.bucket = bucket and r.key_hash = hash;
 end $function$;
+
+-- The kinds of records of which the viewer may read every event of the organization; null: all there are.
+create function app_private.readable_subjects(organization_id uuid) returns text[]
+language sql stable as $function$
+  select case when not app_hidden.organization_can(readable_subjects.organization_id, 'audit.read') then array(
+    select r.subject from app_hidden.record_types r
+    where r.read_permissions <@ array(select p.permission
+      from (select distinct unnest(t.read_permissions) as permission from app_hidden.record_types t) p
+      where app_hidden.organization_can(readable_subjects.organization_id, p.permission))) end
+$function$;
 
 -- Hands the purchase of a ticket, or its lead, to whom the resolution names.
 create function app_private.reassign_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -44344,7 +46267,7 @@ begin
       pause_reason = case when o.status = 'PAUSED' and n.id is not null then o.output ->> 'title'
         else e.pause_reason end,
       resume_at = case when n.id is null then null else e.resume_at end,
-      current_step = n.sequence, attempts = 0, deaths = 0, holder = null, held_until = null,
+      current_step = n.sequence, attempts = 0, holder = null, held_until = null,
       scheduled_at = case when n.id is not null then now() + make_interval(secs => coalesce(n.wait_seconds, 0)) end
     from unnest(outcomes) o
     left join app_public.workflow_steps n on n.workflow_id = step.workflow_id and n.revision = step.revision
@@ -44433,6 +46356,12 @@ begin
       || case when field is not null then jsonb_build_object('field', field) else '{}' end);
 end $function$;
 
+create function app_private.refuse_code() returns void
+language sql as $function$
+  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+    '{"field": "token"}')
+$function$;
+
 -- Refuses a definition because of what stands at the path.
 create function app_private.refuse_definition(path text, message text) returns void
 language plpgsql as $function$
@@ -44452,6 +46381,24 @@ begin
   if found then
     perform app_hidden.fail('BAD_USER_INPUT', requirement.message,
       jsonb_build_object('field', app_hidden.camel(requirement.column_name)));
+  end if;
+end $function$;
+
+create function app_private.refuse_sign_up(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many new accounts at the moment. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
+end $function$;
+
+create function app_private.refuse_tries(wait integer) returns void
+language plpgsql as $function$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
   end if;
 end $function$;
 
@@ -44513,40 +46460,6 @@ begin
   return true;
 end $function$;
 
--- Gives back what a worker holds and does not carry out: it is due again.
-create function app_private.release_executions(ids uuid[], holder integer) returns void
-language sql as $function$
-  update app_public.workflow_executions e set holder = null, held_until = null
-    where e.id = any (ids) and e.holder = $2
-$function$;
-
--- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
-create function app_private.release_job(ticket uuid) returns text
-language plpgsql as $function$
-declare
-  released app_private.job_deaths;
-begin
-  delete from app_private.job_deaths d where d.id = ticket and d.set_aside_at is not null returning * into released;
-  if released.id is null then
-    return 'No job is set aside under this ticket.';
-  end if;
-  perform graphile_worker.reschedule_jobs(array[released.job_id], run_at => now(), attempts => 0);
-  return format('%s (job %s) runs again.', released.task, released.job_id);
-end $function$;
-
--- Gives back the line that a worker does not go through.
-create function app_private.release_run(run_id uuid, holder integer) returns void
-language sql as $function$
-  update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
-$function$;
-
--- Gives back the stream that a worker does not read.
-create function app_private.release_stream(organization_id uuid, holder integer) returns void
-language sql as $function$
-  update app_private.workflow_streams s set holder = null, held_until = null
-    where s.organization_id = $1 and s.holder = $2
-$function$;
-
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
 language sql stable as $function$
@@ -44586,6 +46499,27 @@ language sql stable as $function$
   from app_public.organizations o left join app_private.payments_accounts a on a.organization_id = o.id
   where o.id = r.organization_id
 $function$;
+
+-- Asks the owner of an address by mail; nothing where they have agreed before.
+create function app_private.request_consent(
+  organization_id uuid, email text, purpose text, message_id uuid default null::uuid
+) returns void
+language plpgsql as $function$
+#variable_conflict use_column
+declare
+  request_id uuid;
+begin
+  insert into app_private.consent_requests as r (organization_id, email, purpose, message_id)
+    values (request_consent.organization_id, lower(request_consent.email), request_consent.purpose,
+      request_consent.message_id)
+    on conflict (organization_id, email, purpose) where message_id is null
+    do update set expires_at = excluded.expires_at where r.confirmed_at is null
+    returning r.id into request_id;
+  if request_id is not null then
+    perform app_private.add_job('consent__requested', jsonb_build_object('id', request_id),
+      job_key => 'consent__requested ' || request_id);
+  end if;
+end $function$;
 
 -- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
 --   few at a time.
@@ -44632,6 +46566,12 @@ end $function$;
 grant execute on function app_private.request_export(
   uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text
 ) to plat_user;
+
+create function app_private.request_verification(user_id uuid) returns void
+language sql as $function$
+  select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
+    job_key => 'user__verification_requested ' || user_id)
+$function$;
 
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
@@ -44806,6 +46746,21 @@ begin
     perform app_hidden.fail('INVALID_TRANSITION', format('This offer is %s, which is final.', offer.status),
       jsonb_build_object('from', offer.status, 'to', wanted, 'field', 'status', 'allowedTransitions',
         jsonb_build_array()));
+  end if;
+end $function$;
+
+-- Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.
+create function app_private.require_role_within(
+  organization_id uuid, role text, beside text default null::text
+) returns void
+language plpgsql stable as $function$
+declare
+  lacking constant text := app_private.role_lacks(organization_id, role, beside);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
   end if;
 end $function$;
 
@@ -45116,22 +47071,103 @@ language sql as $function$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $function$;
 
--- Selects the subjects of a line that is due, and says when it is due next; once for each time at which it was due.
-create function app_private.run_schedule(
-  workflow_id uuid, next_run_at timestamp with time zone, was_due_at timestamp with time zone
-) returns void
+-- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
+create function app_private.review_principal(relation text, id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.tell_suspended(app_private.review_rows(t, array[review_principal.id], null))
+  from app_private.principal_tables t where t.table_name = relation
+$function$;
+
+-- Suspends what a user answers for (in an organization) and may not do any more; with a reason, all that they made
+--   without an access token. Has the owners told, and returns what it suspended.
+create function app_private.review_principals(
+  of_user uuid, in_organization uuid default null::uuid, because text default null::text
+) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  acting app_private.principal_tables;
+  ids uuid[];
+  suspended jsonb := '[]';
+begin
+  for acting in select * from app_private.principal_tables t order by t.table_name loop
+    execute format('select array_agg(r.id) from %s r where r.%I = $1 and (%s) and ($2 is null or %s = $2) and '
+      '($3 is null or r.principal_token_id is null)', acting.table_name, acting.user_column, acting.live,
+      coalesce('r.' || acting.organization_column, 'null::uuid')) into ids using of_user, in_organization, because;
+    if ids is not null then
+      suspended := suspended || app_private.review_rows(acting, ids, because);
+    end if;
+  end loop;
+  perform app_private.tell_suspended(suspended);
+  return suspended;
+end $function$;
+
+-- Suspends those of the rows whose principal has ended or lacks a permission, or all of them where a reason is
+--   given; returns what it suspended.
+create function app_private.review_rows(acting app_private.principal_tables, ids uuid[], because text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result jsonb := '[]';
+  one record;
+  reason text;
+begin
+  for one in execute format('select r.id, %s as organization_id, (%s)::text as title from %s r where r.id = any ($1) '
+      'and (%s) order by r.id', coalesce('r.' || acting.organization_column, 'null::uuid'), acting.title,
+      acting.table_name, acting.live) using ids
+  loop
+    reason := coalesce(because, app_private.principal_fault(acting.table_name, one.id));
+    if reason is not null then
+      perform app_private.suspend(acting.table_name, one.id, reason);
+      result := result || jsonb_build_object('organizationId', one.organization_id, 'kind', acting.kind,
+        'title', one.title, 'reason', reason);
+    end if;
+  end loop;
+  return result;
+end $function$;
+
+-- Suspends a webhook, or the integration that it belongs to, where its principal has ended.
+create function app_private.review_sender(webhook app_public.webhooks) returns void
+language sql as $function$
+  select app_private.review_principal(case when webhook.integration_id is null then 'app_public.webhooks'
+    else 'app_public.organization_integrations' end, coalesce(webhook.integration_id, webhook.id))
+$function$;
+
+-- Ends access tokens with all that were created through them; returns the names of those that still worked.
+create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  with recursive family as (
+    select t.id from app_public.access_tokens t where t.id = any (ids)
+    union
+    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
+  ), revoked as (
+    update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null
+    returning t.name, t.id
+  )
+  select coalesce(array_agg(r.name order by r.id), '{}') from revoked r
+$function$;
+
+-- A permission that a role gives, beyond another one, and that the viewer does not have in the organization; null
+--   where the viewer may give the role.
+create function app_private.role_lacks(organization_id uuid, role text, beside text default null::text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.permission from app_private.role_permissions r
+  where r.role = role_lacks.role and not r.in_affiliated
+    and not exists (select from app_private.role_permissions b where b.role = role_lacks.beside and not b.in_affiliated
+      and b.permission = r.permission)
+    and not app_hidden.organization_can(role_lacks.organization_id, r.permission)
+  order by r.permission <> 'org.owner', r.permission limit 1
+$function$;
+
+-- Selects the subjects of a line that is due, and says when it is due next.
+create function app_private.run_schedule(workflow_id uuid, next_run_at timestamp with time zone) returns void
 language plpgsql as $function$
 declare
   workflow app_public.workflows;
   is_due boolean;
   run uuid;
+  fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
-  select t.next_run_at is not null into is_due from app_private.workflow_triggers t
-    where t.workflow_id = workflow.id and t.next_run_at is not distinct from was_due_at for no key update skip locked;
-  if not found then
-    return; -- another process has it
-  end if;
+  select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
   if run_schedule.next_run_at is null then
     perform app_private.note_trigger_error(workflow.id,
       'The line of the clock, or its time zone, cannot be read any more.');
@@ -45142,6 +47178,12 @@ begin
     return;
   elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
     perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
+    return;
+  end if;
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    perform app_private.review_principal('app_public.workflows', workflow.id);
     return;
   end if;
   begin
@@ -45452,6 +47494,17 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     limit 40) r
 $function$;
 
+-- How long until one more fits into the window: seconds, 0 for at once.
+create function app_private.seconds_to_wait(
+  moments timestamp with time zone[], most integer, within interval
+) returns integer
+language sql stable as $function$
+  select case when cardinality(recent) < most then 0
+    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
+    end
+  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -45571,28 +47624,12 @@ begin
 end $function$;
 grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
 
--- Pauses an execution whose step ended its process twice, and asks people what is to become of it.
-create function app_private.set_execution_aside(
-  execution_id uuid, attempt integer, step app_public.workflow_steps
-) returns void
-language plpgsql as $function$
-declare
-  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
-    'retry it, skip the step or cancel the execution.';
-begin
-  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
-    error_code)
-    values (execution_id, step.id, step.sequence, attempt, 'FAILED', now(), reason, 'INTERNAL')
-    on conflict on constraint workflow_step_runs_once do update set status = excluded.status,
-      finished_at = excluded.finished_at, error = excluded.error, error_code = excluded.error_code;
-  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
-      pause_reason = format('Step %s: %s', step.sequence, reason), resume_at = null, attempts = attempt, deaths = 0,
-      scheduled_at = now()
-    where e.id = execution_id;
-  perform app_private.escalate_execution(execution_id, step, reason);
-  raise warning 'JOB_SET_ASIDE: step % of execution % of organization % is set aside: its process died twice',
-    step.sequence, execution_id, step.organization_id;
-end $function$;
+-- Says who acts from here on; the role stays, so row security is not what decides.
+create function app_private.set_claims(claims jsonb) returns void
+language sql as $function$
+  select set_config('plat.' || c.name, coalesce(claims ->> c.name, ''), true)
+  from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
+$function$;
 
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
 create function app_private.set_inventory(
@@ -45629,16 +47666,17 @@ begin
 end $function$;
 grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
--- Sets the hash of a user's password; ends every login token and open code, and the count of wrong tries.
+-- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
     on conflict on constraint user_passwords_pkey
-    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
+    do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
+  perform app_private.forgive_tries(user_id);
 end $function$;
 
 -- Gives an open reservation and its claim the same end, and a price where one is given.
@@ -45672,6 +47710,12 @@ begin
     returning w.* into workflow;
   return workflow;
 end $function$;
+
+-- Suspends what an access token made that has expired.
+create function app_private.settle_access_token(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.review_principals(t.user_id) from app_public.access_tokens t where t.id = settle_access_token.id
+$function$;
 
 -- An agreement that was not signed in time has expired.
 create function app_private.settle_agreement(agreement_id uuid) returns void
@@ -45720,36 +47764,100 @@ begin
   perform set_config('plat.clock', '', true);
 end $function$;
 
--- Settles what is due, the oldest first; returns how many.
-create function app_private.settle_due(batch integer default 50) returns integer
+-- Like settle_login, for a signed-in user who gives the password once more.
+create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_proof(user_id, user_id::text, ip, is_right)
+$function$;
+grant execute on function app_private.settle_confirmation(uuid, text, boolean) to plat_authenticator;
+
+-- Settles what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not
+--   the viewer's own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for,
+--   since others have locked what says that something is due.
+create function app_private.settle_deadlines(
+  organization_id uuid, own boolean, batch integer default 20, longest interval default null::interval
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
+  lock constant bigint := hashtextextended('plat.deadlines ' || organization_id, 0);
+  -- Whoever waits for this transaction waits for no longer than that.
+  until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
+    else interval '20 ms' end);
   due record;
   amount int := 0;
+  locked int := 0;
 begin
-  -- One at a time: whoever waits finds it settled.
-  perform pg_advisory_xact_lock(hashtextextended('plat.deadlines', 0));
+  -- One at a time for each organization: whoever waits finds it settled.
+  if own then
+    begin
+      perform set_config('lock_timeout', '1s', true);
+      perform pg_advisory_xact_lock(lock);
+    exception when lock_not_available then
+      return -1;
+    end;
+  elsif not pg_try_advisory_xact_lock(lock) then
+    return -1;
+  end if;
+  perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
   for due in
     select d.kind, d.record_id, k.settle from app_hidden.deadlines d
       join app_private.deadline_kinds k on k.kind = d.kind
-    where d.due_at <= clock_timestamp() order by d.due_at, d.kind, d.record_id limit batch
+    where d.organization_id = organization_id and d.due_at <= clock_timestamp()
+    order by d.due_at, d.kind, d.record_id limit batch for no key update of d skip locked
   loop
     begin
       execute format('select %s($1)', due.settle) using due.record_id;
       delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = due.record_id
         and d.due_at <= clock_timestamp();
-    exception when deadlock_detected or serialization_failure then
-      raise;
+      amount := amount + 1;
+    exception when lock_not_available or deadlock_detected or serialization_failure then
+      -- Somebody works on it, and may for long: until they are done it is read as it was.
+      update app_hidden.deadlines d set due_at = clock_timestamp() + interval '500 ms'
+        where d.kind = due.kind and d.record_id = due.record_id;
+      locked := locked + 1;
     when others then
       -- What cannot be settled must not keep everything else from being read; it is tried again, less and less often.
       raise warning 'deadline % of % cannot be settled: %', due.kind, due.record_id, sqlerrm;
       update app_hidden.deadlines d set failures = d.failures + 1,
         due_at = clock_timestamp() + least(power(2, d.failures), 60) * interval '1 minute'
         where d.kind = due.kind and d.record_id = due.record_id;
+      amount := amount + 1;
     end;
-    amount := amount + 1;
+    exit when clock_timestamp() > until_when;
   end loop;
-  return amount + app_private.catch_up_search(10);
+  -- Also for what is done when the transaction ends.
+  perform set_config('lock_timeout', case when own then '1s' else '20ms' end, true);
+  if own then
+    amount := amount + app_private.catch_up_search(10, organization_id);
+  end if;
+  if amount + locked = 0 and exists (select from app_hidden.deadlines d
+    where d.organization_id = organization_id and d.due_at <= now()) then
+    return -1;
+  end if;
+  return amount;
+end $function$;
+grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator,
+plat_worker;
+
+-- Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.
+create function app_private.settle_due(batch integer default 50) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organization uuid;
+  settled int;
+begin
+  -- At random, so that a flood in one organization does not keep the others waiting.
+  for organization in
+    select o.organization_id from (select distinct d.organization_id from app_hidden.deadlines d
+      where d.due_at <= clock_timestamp()) o order by random()
+  loop
+    settled := app_private.settle_deadlines(organization, true, batch, interval '2 s');
+    if settled > 0 then
+      return settled;
+    end if;
+  end loop;
+  return 0;
 end $function$;
 grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
 
@@ -45771,7 +47879,9 @@ create function app_private.settle_export(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   perform app_private.step_export(settle_export.id, 'EXPIRED');
-  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep');
+  -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep ' || e.organization_id)
+    from app_public.exports e where e.id = settle_export.id;
 end $function$;
 
 -- Notes what the drafting service made: {status, subject, body, language, facts, warnings, model, error}. One that
@@ -45812,6 +47922,13 @@ begin
 end $function$;
 grant execute on function app_private.settle_generation(uuid, jsonb) to plat_worker;
 
+-- Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.
+create function app_private.settle_login(username text, ip text, is_right boolean) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.settle_proof(app_private.account_named(username), username, ip, is_right)
+$function$;
+grant execute on function app_private.settle_login(text, text, boolean) to plat_authenticator;
+
 -- Lets an offer expire whose time is over.
 create function app_private.settle_offer(offer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45846,6 +47963,14 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
 $function$;
 
+create function app_private.settle_proof(user_id uuid, name text, ip text, is_right boolean) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
+  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+    from app_private.proof_limits(user_id, name, ip) l));
+end $function$;
+
 -- Ends the rescission period of a purchase when its time has come.
 create function app_private.settle_rescission(buyer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45867,59 +47992,16 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
---   | error, code}].
-create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
+-- Lets those executions go on for which the event has come: [{stepId, executionId, attempt, input}].
+create function app_private.settle_wakeups(results jsonb) returns void
 language plpgsql as $function$
-#variable_conflict use_variable
 declare
-  held app_public.workflow_executions[];
-begin
-  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
-  select array_agg(x order by x.id) into held from (
-    select e.* from app_public.workflow_executions e
-    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder
-      and e.status in ('RUNNING', 'PAUSED')
-    order by e.id for no key update) x;
-  if held is null then
-    return;
-  end if;
-  perform app_private.begin_step(held);
-  perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
-    where exists (select from app_public.workflow_executions e
-      where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
-end $function$;
-
--- What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId |
---   error, code}]. Those for which the event has come go on, the others wait further.
-create function app_private.settle_wakeups(results jsonb, holder integer) returns void
-language plpgsql as $function$
-#variable_conflict use_variable
-declare
-  held uuid[];
   woken record;
 begin
-  -- One that was paused meanwhile is looked at when it goes on.
-  held := array(select x.id from (
-    select e.id from app_public.workflow_executions e
-    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r)
-      and e.holder = holder and e.status = 'RUNNING'
-    order by e.id for no key update) x);
-  delete from app_private.workflow_wakeups w
-    using jsonb_array_elements(results) r cross join lateral jsonb_array_elements_text(r -> 'eventIds') v
-    where w.execution_id = (r ->> 'executionId')::uuid and w.event_id = v::uuid and w.execution_id = any (held);
-  update app_public.workflow_executions e set holder = null, held_until = null
-    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder;
   for woken in
-    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(case when r ? 'error' then r
-        else r || jsonb_build_object('input',
-          s.config || jsonb_build_object('found', app_private.event_json(v) - 'data' - 'changes')) end) as results
-      from jsonb_array_elements(results) r
-      join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
-      join app_public.workflow_steps s on s.id = (r ->> 'stepId')::uuid
-      left join app_public.events v on v.id = (r ->> 'eventId')::uuid
-      where e.id = any (held) and (r ? 'error' or v.id is not null)
-      group by 1, 2
+    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(r - 'stepId') as results
+      from jsonb_array_elements(results) r join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
+        group by 1, 2
   loop
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
@@ -45989,8 +48071,8 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code):
---   [{executionId, attempt, input | error, code}].
+-- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error):
+--   [{executionId, attempt, input | error}].
 create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql as $function$
 declare
@@ -46010,11 +48092,26 @@ begin
     from jsonb_array_elements(results) r where r ? 'error';
   if work is not null then
     perform app_private.record_outcomes(step, work, outcomes);
-    update app_public.workflow_step_runs r set error_code = f ->> 'code' from jsonb_array_elements(results) f
-      where f ? 'code' and r.execution_id = (f ->> 'executionId')::uuid and r.sequence = step.sequence
-        and r.attempt = (f ->> 'attempt')::int;
   end if;
 end $function$;
+
+-- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
+--   or purchase, a membership), signature.
+create function app_private.sign_link(kind text, reader_id uuid) returns text
+language sql as $function$
+  select t.text || '.' || app_private.link_signature(t.text, app_private.link_key())
+  from (select kind || '.' || reader_id as text) t
+$function$;
+grant execute on function app_private.sign_link(text, uuid) to plat_worker;
+
+create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
+language sql stable as $function$
+  select t.key, l.most, l.within
+  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
+    key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+$function$;
 
 -- Leaves all that was written so far untold, as after loading the demo.
 create function app_private.skip_notifications() returns void
@@ -46053,11 +48150,9 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user, plat_worker;
 
--- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not,
---   [{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.
-create function app_private.start_by_events(
-  organization_id uuid, upto bigint, starts jsonb, refused jsonb, holder integer
-) returns void
+-- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], and moves the cursor of the
+--   organization.
+create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
 language plpgsql as $function$
 declare
   home constant uuid := organization_id;
@@ -46065,13 +48160,6 @@ declare
   started int := 0;
   wanted record;
 begin
-  perform from app_private.workflow_streams s where s.organization_id = home and s.holder = start_by_events.holder
-    for no key update;
-  if not found then
-    return; -- another worker has read on
-  end if;
-  perform app_private.note_trigger_error((r ->> 'workflowId')::uuid, r ->> 'error')
-    from jsonb_array_elements(refused) r;
   -- What does not fit into the minute is read again in the next one: an event as a whole.
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
@@ -46098,8 +48186,7 @@ begin
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s
       where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
   perform app_private.count_starts(home, started);
-  update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
-    where s.organization_id = home;
+  update app_private.workflow_streams s set last_sequence = reached where s.organization_id = home;
 end $function$;
 
 -- Starts what the clock and the conditions want.
@@ -46224,36 +48311,6 @@ begin
   -- One import of a project after the other, so that the second finds what the first one made.
   perform pg_advisory_xact_lock(hashtextextended(operation || ' ' || project.id, 0));
   return project;
-end $function$;
-
--- Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.
-create function app_private.start_run(
-  run_id uuid, subject_ids uuid[], chosen uuid[], error text, holder integer
-) returns void
-language plpgsql as $function$
-#variable_conflict use_variable
-declare
-  run app_private.workflow_runs;
-begin
-  select r.* into run from app_private.workflow_runs r where r.id = run_id and r.holder = holder for update;
-  if not found then
-    return; -- another worker has it
-  end if;
-  -- Against other runs of the organization, which count against the same minute.
-  perform from app_private.workflow_streams s join app_public.workflows w on w.organization_id = s.organization_id
-    where w.id = run.workflow_id for no key update of s;
-  if error is not null then
-    perform app_private.note_trigger_error(run.workflow_id, error);
-  end if;
-  if chosen <> '{}' then
-    perform app_private.start_by_schedule(run.workflow_id, chosen);
-  end if;
-  delete from app_private.workflow_run_subjects s where s.run_id = run_id and s.subject_id = any (subject_ids);
-  if exists (select from app_private.workflow_run_subjects s where s.run_id = run_id) then
-    update app_private.workflow_runs r set holder = null, held_until = null where r.id = run_id;
-  else
-    delete from app_private.workflow_runs r where r.id = run_id;
-  end if;
 end $function$;
 
 -- Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too
@@ -46445,15 +48502,6 @@ begin
   end loop;
 end $function$;
 
--- A step of a revision of a workflow.
-create function app_private.step_at(
-  workflow_id uuid, steps_revision integer, sequence integer
-) returns app_public.workflow_steps
-language sql stable as $function$
-  select s.* from app_public.workflow_steps s
-  where s.workflow_id = $1 and s.revision = $2 and s.sequence = $3
-$function$;
-
 -- Carries out steps of the type BRANCH.
 create function app_private.step_branch(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -46562,21 +48610,6 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- What computing a step for executions takes, as JSON texts: of each {executionId, attempt, data}, and with the
---   first one the step, {id, type, config}.
-create function app_private.step_items(
-  step app_public.workflow_steps, ids uuid[]
-) returns table(execution_id uuid, item text, step text)
-language sql stable rows 200 as $function$
-  select e.id, jsonb_build_object('executionId', e.id, 'attempt', e.attempts + 1, 'data', d.data)::text,
-    -- Once: a config may be long.
-    case when row_number() over () = 1 then
-      jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config)::text end
-  from app_public.workflow_executions e
-  join app_private.execution_data(ids, step) d on d.execution_id = e.id
-  where e.id = any (ids)
-$function$;
-
 -- Carries out steps of the type NOTIFY_TEAM.
 create function app_private.step_notify_team(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -46625,6 +48658,18 @@ language sql stable as $function$
   select e.id, e.organization_id, e.project_id, e.subject_type::text, e.subject_id, e.lead_id, e.buyer_id, w.attempt,
     w.input
   from unnest(work) w join app_public.workflow_executions e on e.id = w.execution_id
+$function$;
+
+-- What it takes to have a step done.
+create function app_private.step_permissions(
+  step app_public.workflow_steps, subject_type text, event text
+) returns text[]
+language sql stable as $function$
+  select '{workflow.manage}'::text[]
+    || app_private.subject_permissions(subject_type, (select t.changes_records from app_hidden.workflow_step_types t
+      where t.type = step.type))
+    || app_private.definition_permissions(step.config, case when step.type = 'WAIT_FOR_EVENT'
+      then step.config ->> 'event' else event end)
 $function$;
 
 -- Carries out steps of the type REMOVE_TAG.
@@ -46896,15 +48941,28 @@ begin
   perform set_config('plat.clock', clock, true);
 end $function$;
 
--- Raises PLAT1 while something is due and not settled.
+-- Raises PLAT1 while something is due and not settled, in an organization of the viewer first. The setting
+--   plat.behind leaves out the organizations that the viewer has no part in (`others`) or all (`on`).
 create function app_private.stop_when_due() returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  behind constant text := coalesce(current_setting('plat.behind', true), '');
+  organizations uuid[];
+  organization uuid;
 begin
-  if coalesce(current_setting('plat.behind', true), '') = 'on' then
+  if behind = 'on' then
     return;
   end if;
   if exists (select from app_hidden.deadlines d where d.due_at <= now()) then
-    raise exception 'something is due; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+    organizations := array(select app_private.viewer_deadline_organizations());
+    organization := (select d.organization_id from app_hidden.deadlines d
+      where d.organization_id = any (organizations) and d.due_at <= now() order by d.due_at limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    elsif behind <> 'others' then
+      perform app_private.call_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
+        order by d.due_at limit 1), false);
+    end if;
   end if;
   -- Whoever asks in this transaction knows what to do about PLAT1.
   perform set_config('plat.punctual', 'on', true);
@@ -46914,10 +48972,15 @@ grant execute on function app_private.stop_when_due() to plat_authenticator;
 -- Raises PLAT1 while records of these organizations wait to be indexed, for callers that settle what is due.
 create function app_private.stop_when_words_are_due(type text, organizations uuid[]) returns void
 language plpgsql stable as $function$
+declare
+  organization uuid;
 begin
-  if app_hidden.setting('punctual') = 'on' and exists (select from app_private.search_backlog b
-    where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations)) then
-    raise exception 'words are to be indexed; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+  if app_hidden.setting('punctual') = 'on' then
+    organization := (select b.organization_id from app_private.search_backlog b
+      where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    end if;
   end if;
 end $function$;
 
@@ -47017,10 +49080,95 @@ begin
   return clauses;
 end $function$;
 
+-- What it takes to read the subjects of workflows of a kind; with `changes`, to change them and the people they are
+--   of.
+create function app_private.subject_permissions(subject_type text, changes boolean) returns text[]
+language sql stable as $function$
+  select array(select distinct p.permission from app_hidden.record_types r
+    cross join lateral unnest(case when changes then r.read_permissions || r.write_permission
+      else r.read_permissions end) p (permission)
+    -- What is of a person is read and changed with that person.
+    where r.subject = any (array[lower(subject_type)] || case
+        when not changes or subject_type = 'UNIT' then '{}'::text[]
+        when subject_type = 'LEAD' then '{lead}' else '{lead, buyer}' end)
+      and p.permission is not null
+    order by p.permission)
+$function$;
+
 -- The table of the records that a workflow of that kind is about.
 create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
+
+-- Suspends what acted in somebody's name, for the reason.
+create function app_private.suspend(relation text, id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  kept constant text := coalesce(current_setting('plat.service', true), '');
+  acting app_private.principal_tables := (select t from app_private.principal_tables t where t.table_name = relation);
+begin
+  perform set_config('plat.service', 'on', true);
+  execute format('select %s($1, $2)', acting.ends) using id, reason;
+  perform set_config('plat.service', kept, true);
+end $function$;
+
+-- Takes the invitation of a buyer back.
+create function app_private.suspend_buyer_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_hidden.buyer_invites i set status = 'REVOKED'
+    where i.id = suspend_buyer_invite.id and i.status = 'PENDING';
+  delete from app_private.buyer_invite_tokens t where t.invite_id = suspend_buyer_invite.id;
+$function$;
+
+-- Cancels an export for the reason.
+create function app_private.suspend_export(id uuid, reason text) returns void
+language sql as $function$ select app_private.step_export(suspend_export.id, 'CANCELLED', reason) $function$;
+
+-- Takes an invitation back for the reason.
+create function app_private.suspend_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_invite.id and i.status = 'PENDING';
+  delete from app_private.organization_invite_tokens t where t.invite_id = suspend_invite.id;
+$function$;
+
+-- Disables an integration of an organization for the reason; a refresh enables it again.
+create function app_private.suspend_organization_integration(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.organization_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_organization_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  update app_private.integration_secrets s set next_refresh_at = null
+    where s.integration_id = suspend_organization_integration.id;
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
+$function$;
+
+-- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
+--   another address, other applications take their credentials anew.
+create function app_private.suspend_user_integration(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.user_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_user_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  -- Whoever made it knows what it is let in by, such as the address of a feed.
+  update app_private.integration_secrets s set sealed = null, lookup = null, next_refresh_at = null
+    where s.integration_id = suspend_user_integration.id;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_user_integration.id;
+$function$;
+
+-- Disables a webhook for the reason.
+create function app_private.suspend_webhook(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_webhook.id and w.status <> 'DISABLED' and w.deleted_at is null
+$function$;
+
+-- Disables a workflow for the reason; executions under way pause before their next step.
+create function app_private.suspend_workflow(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.workflows w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
+$function$;
 
 -- Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before
 --   the transaction ends. Exports whose job is lost get another.
@@ -47230,8 +49378,7 @@ begin
 end $function$;
 grant execute on function app_private.take_consent(uuid, uuid) to plat_authenticator;
 
--- Keeps a message and enqueues the mail that forwards it; at most 20 an hour from one network address and 5 from one
---   sender.
+-- Keeps a message and enqueues the mail that forwards it; limited by network and sender.
 create function app_private.take_contact_message(organization_id uuid, input jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -47242,8 +49389,8 @@ begin
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
-  perform app_private.rate_limit('contact.ip', app_hidden.setting('ip'), 20, interval '1 hour');
-  perform app_private.rate_limit('contact.email', address, 5, interval '1 hour');
+  perform app_private.rate_limit('contact.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact.sender', address);
   perform app_private.add_job(case when organization_id is null then 'service__contacted'
     else 'organization__contacted' end,
     jsonb_build_object('id', message.id));
@@ -47332,8 +49479,7 @@ begin
 end $function$;
 grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator;
 
--- Keeps a message to a project that the caller was seen to see; at most 60 an hour from one network address and 10
---   from one sender.
+-- Keeps a message to a project that the caller was seen to see; limited by network and sender.
 create function app_private.take_project_message(
   project_id uuid, input jsonb, agent app_public.agent_input
 ) returns app_public.project_contact_messages
@@ -47341,11 +49487,18 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   project app_public.projects;
   sender text := lower(btrim(input ->> 'email'));
+  follows boolean := coalesce((input ->> 'follow')::boolean, false);
+  -- Their own word, or that of the team, which may change the lead anyway.
+  is_sender boolean := app_private.viewer_owns_address(sender);
+  is_team boolean;
   lead app_public.leads;
+  fields jsonb;
   source_row app_public.lead_sources;
   was_created boolean;
+  message app_public.project_contact_messages;
 begin
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
+  is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
     select * into source_row from app_public.lead_sources s
       where s.id = (input ->> 'source_id')::uuid and s.project_id = project.id and s.deleted_at is null;
@@ -47357,10 +49510,16 @@ begin
       where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
         and s.deleted_at is null;
   end if;
+  if agent is distinct from null then
+    perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
+  end if;
 
-  perform app_private.rate_limit('contact_project.ip', app_hidden.setting('ip'), 60, interval '1 hour');
-  perform app_private.rate_limit('contact_project.email', project.id || ' ' || sender, 10, interval '1 hour');
+  perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
+  fields := input - 'source_id' - 'text' - 'metadata' - 'follow' || jsonb_build_object('project_id', project.id,
+    'origin', 'CONTACT_PROJECT', 'source_id', source_row.id, 'source', coalesce(source_row.code, input ->> 'source'),
+    'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now());
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
@@ -47368,79 +49527,127 @@ begin
     was_created := lead.id is null;
     exit when not was_created;
     begin
-      lead := app_hidden.create_record(null::app_public.leads, input - 'source_id' - 'text' - 'metadata'
-        || jsonb_build_object('project_id', project.id, 'email', sender, 'origin', 'CONTACT_PROJECT', 'source_id',
-          source_row.id,
-          'source', coalesce(source_row.code, input ->> 'source'), 'subscribed',
-            coalesce((input ->> 'follow')::boolean, false),
-          'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now()));
+      lead := app_hidden.create_record(null::app_public.leads, fields || jsonb_build_object('email', sender));
       exit;
     exception when unique_violation then
       null; -- made meanwhile: merge with it
     end;
   end loop;
   if not was_created then
+    begin
+      -- For strangers the same is done and taken back: neither a refusal nor the time tells that the lead was known.
+      if not is_team then
+        perform app_hidden.create_record(null::app_public.leads,
+          fields || jsonb_build_object('email', gen_random_uuid() || '@invalid.example'));
+        raise exception using errcode = 'PLAT1';
+      end if;
+    exception when sqlstate 'PLAT1' then
+      null;
+    end;
     lead := app_hidden.update_record(null::app_public.leads,
-      jsonb_build_object('id', lead.id, 'last_interaction_at', now())
-      || case when (input ->> 'follow')::boolean then '{"subscribed": true}' else '{}'::jsonb end
-      || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-          where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
-            and to_jsonb(lead) ->> i.key is null));
-  end if;
-  if agent is distinct from null and lead.agent_id is null then
+      jsonb_build_object('id', lead.id, 'last_interaction_at', now()));
+  elsif agent is distinct from null then
     perform app_private.set_lead_agent(lead, agent);
   end if;
-  return app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
+  message := app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
     || jsonb_build_object('project_id', project.id, 'lead_id', lead.id, 'lead_created', was_created, 'email', sender,
       'phone', app_hidden.to_e164(input ->> 'phone', coalesce((project.address).country, 'US')),
-      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name));
+      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name, 'agent', to_jsonb(agent),
+      'merged_at', case when was_created then now() end));
+  if is_sender or (is_team and not was_created) then
+    perform app_private.merge_message(message);
+  end if;
+  if follows and is_sender then
+    perform app_private.follow_news(lead.id);
+  elsif follows then
+    perform app_private.request_consent(project.organization_id, sender, 'NEWS', message.id);
+  end if;
+  select * into message from app_public.project_contact_messages m where m.id = message.id;
+  return message;
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
 
--- Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can,
---   else gives what calling somebody takes. Null where nobody is due.
+-- Takes a step for executions for which it is due, as many as fit: carries it out where SQL can, else gives what the
+--   worker needs, which settles them in the same transaction. Null where nobody is due.
 create function app_private.take_workflow_step(
-  workflow_id uuid, steps_revision integer, sequence integer, most integer, ids uuid[] default null::uuid[]
+  workflow_id uuid, steps_revision integer, sequence integer, most integer
 ) returns jsonb
 language plpgsql as $function$
 #variable_conflict use_variable
 declare
-  step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  step app_public.workflow_steps;
   taken app_public.workflow_executions[];
+  ids uuid[];
   work app_private.step_work[];
+  first_depth int;
+  cause uuid;
+  workflow app_public.workflows;
+  fault text;
 begin
+  select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
+    and s.revision = steps_revision and s.sequence = sequence;
   if app_private.step_way(step) = 'CALL'
     and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
     return null;
   end if;
-  select array_agg(e order by e.id) into taken from app_private.due_executions(step, most, ids) e;
+  select array_agg(e order by e.id) into taken from (
+    select x.* from app_public.workflow_executions x
+    where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
+      and x.status in ('PENDING', 'RUNNING') and x.holder is null and x.scheduled_at <= now()
+    order by x.scheduled_at limit most for no key update skip locked) e;
   if taken is null then
     return null;
   end if;
-  perform app_private.begin_step(taken);
-  update app_public.workflow_executions e set status = 'RUNNING', started_at = now()
-    where e.id in (select t.id from unnest(taken) t) and e.status = 'PENDING';
+  -- The events of one transaction tell one story: what led to it, and how deep.
+  first_depth := taken[1].depth;
+  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
+    then min(e.trigger_event_id::text)::uuid end
+    into ids, cause from unnest(taken) e where e.depth = first_depth;
+  perform app_private.act_as_workflow(first_depth + 1, cause);
+  perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+        pause_reason = fault || ' Enable the workflow again, then resume.'
+      where e.id = any (ids) and e.status = 'RUNNING';
+    perform app_private.review_principal('app_public.workflows', workflow_id);
+    return '{}';
+  end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
-    from app_public.workflow_executions e where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING';
+    from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
   if work is null then
     return '{}';
   elsif app_private.step_way(step) = 'SQL' then
     perform app_private.perform_step(step, work);
     return '{}';
   end if;
-  return jsonb_build_object('step', jsonb_build_object('id', step.id, 'type', step.type), 'runs', (
-    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt,
-        'call', jsonb_build_object('workflowId', workflow_id,
+  return jsonb_build_object('step',
+    jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config, 'name', step.name), 'runs', (
+    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
+        'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id,
           'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
+            'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
+      join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d
+        on d.execution_id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
+
+-- Whether no other transaction is taking the slug, which is then this one's to take until it ends.
+create function app_private.takes_slug(table_name text, slug text) returns boolean
+language sql as $function$
+  select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
+$function$;
 
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
@@ -47490,6 +49697,15 @@ begin
     where s.subject = subject and s.name = name;
   return amount;
 end $function$;
+
+-- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
+create function app_private.tell_suspended(suspended jsonb) returns void
+language sql as $function$
+  select app_private.add_job('principal__ended', jsonb_build_object('organizationId', s.organization_id,
+    'suspended', s.items))
+  from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
+    from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
+$function$;
 
 -- Hands what belongs to a lead or purchase over to its new assignee.
 create function app_private.tg__assignee_of_deal() returns trigger
@@ -47761,6 +49977,28 @@ begin
   return new;
 end $function$;
 
+-- Makes the viewer, with the token in use, the principal of the row, and refuses who lacks a permission for what it
+--   does. Arguments: the column of the user, the function that says what is lacking.
+create function app_private.tg__principal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lacking text;
+begin
+  -- Of what the service does, whoever had it done answers already.
+  if app_public.current_user_id() is null then
+    return new;
+  end if;
+  new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
+    'principal_token_id', app_hidden.setting('token_id')));
+  execute format('select %s($1)', tg_argv[1]) into lacking using new;
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
+  return new;
+end $function$;
+
 -- The organization of a new row is that of its project, which must not be archived: both in one look-up.
 create function app_private.tg__project_organization() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -47798,7 +50036,11 @@ begin
   if tg_op = 'UPDATE' and new.slug is not distinct from old.slug then
     return new;
   end if;
+  -- Slugs are of all organizations: nobody waits for one that somebody else is just taking.
   if new.slug is not null then
+    if not app_private.takes_slug(tg_table_name, new.slug) then
+      perform app_hidden.fail('CONFLICT', 'This slug is taken; choose another.', '{"field": "slug"}');
+    end if;
     insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, new.slug, new.id)
       on conflict do nothing;
     select record_id into taken_by from app_private.slugs where table_name = tg_table_name and slug = new.slug;
@@ -47815,11 +50057,13 @@ begin
   candidate := base;
   for attempt in 1 .. 50 loop
     begin
-      insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
-        on conflict do nothing;
-      if found then
-        new.slug := candidate;
-        return new;
+      if app_private.takes_slug(tg_table_name, candidate) then
+        insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
+          on conflict do nothing;
+        if found then
+          new.slug := candidate;
+          return new;
+        end if;
       end if;
     exception when check_violation then
       base := app_hidden.subject(tg_table_name); -- the name itself looks like an id
@@ -47962,6 +50206,28 @@ begin
   return result;
 end $function$;
 
+-- Why an access token does not work any more, be it because of the one that created it; null while it works.
+create function app_private.token_ended(token_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  with recursive family as (
+    select t.id, t.parent_id, t.name, t.revoked_at, t.expires_at from app_public.access_tokens t
+      where t.id = token_ended.token_id
+    union all
+    select t.id, t.parent_id, t.name, t.revoked_at, t.expires_at from family f
+      join app_public.access_tokens t on t.id = f.parent_id
+  )
+  select case when f.revoked_at is not null then format('The access token "%s" was revoked.', f.name)
+    else format('The access token "%s" has expired.', f.name) end
+  from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
+$function$;
+
+-- What it takes to have subjects selected by the trigger and conditions of a workflow.
+create function app_private.trigger_permissions(w app_public.workflows) returns text[]
+language sql stable as $function$
+  select '{workflow.manage}'::text[] || app_private.subject_permissions(w.subject_type, false)
+    || app_private.definition_permissions(w.conditions, w.trigger ->> 'event')
+$function$;
+
 -- Like app_hidden.to_e164, but null for what is no phone number.
 create function app_private.try_e164(phone text, country text) returns text
 language plpgsql stable as $function$
@@ -47982,26 +50248,52 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
 
--- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
---   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
-create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
-  organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
-)
-language plpgsql rows 200 as $function$
-#variable_conflict use_variable
+-- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
+create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
+language sql stable as $function$
+  select case when i.user_id is distinct from app_hidden.viewer_integrator() then 'org.admin' end
+$function$;
+
+-- The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a
+--   buyer.
+create function app_private.viewer_deadline_organizations() returns setof uuid
+language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+  union
+  select p.owner_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id
+    where m.user_id = app_public.current_user_id()
+  union
+  select b.organization_id from app_public.buyers b
+    where b.id = any (array(select app_hidden.viewer_purchases()))
+$function$;
+
+-- Whether it is the confirmed address of the viewer, who acts with all of their account.
+create function app_private.viewer_owns_address(email text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
+      and app_hidden.setting('scopes') is null)
+$function$;
+
+-- Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given
+--   what it needs to decide. Null where there is nothing.
+create function app_private.wake_executions(most integer) returns jsonb
+language plpgsql as $function$
 declare
   ids uuid[];
-  decided uuid[];
-  held uuid[];
+  plain uuid[];
   woken record;
+  result jsonb;
 begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
-    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
+    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED'
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
-    return;
+    return null;
   end if;
   perform app_private.end_orphans(ids);
   for woken in
@@ -48016,34 +50308,26 @@ begin
       where e.id = any (ids) and e.status = 'RUNNING' and not s.config ? 'conditions'
       group by s, e.depth
   loop
+    plain := plain || array(select w.execution_id from unnest(woken.work) w);
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.perform_step(woken.step, woken.work);
   end loop;
-  select array_agg(e.id) into held
+  select jsonb_agg(jsonb_build_object('stepId', s.id, 'executionId', e.id, 'attempt', e.attempts + 1, 'config',
+    s.config, 'data', d.data,
+      'events', (select jsonb_agg(app_private.event_json(x) order by x.id) from app_private.workflow_wakeups w
+        join app_public.events x on x.id = w.event_id where w.execution_id = e.id)))
+    into result
     from app_public.workflow_executions e
     join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
       and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
-    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions';
-  update app_public.workflow_executions e set holder = holder, held_until = now() + lease where e.id = any (held);
-  return query
-    select e.organization_id, s.id, e.id, e.attempts + 1, v.ids, jsonb_build_object(
-        'condition', s.config -> 'conditions', 'data', d.data, 'events', v.events)::text
-      from app_public.workflow_executions e
-      join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
-        and s.sequence = e.current_step
-      cross join lateral app_private.execution_data(array[e.id], s) d
-      cross join lateral (select array_agg(x.id order by x.id) as ids,
-          jsonb_agg(app_private.event_json(x) order by x.id) as events
-        from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
-        where w.execution_id = e.id) v
-      where e.id = any (held) and v.ids is not null;
-  -- What is to be decided is so by settle_wakeups: until then somebody else would look, should the worker die.
-  delete from app_private.workflow_wakeups w
-    where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
+    cross join lateral app_private.execution_data(array[e.id], s) d
+    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions' and e.id <> all (coalesce(plain, '{}'));
+  delete from app_private.workflow_wakeups w where w.execution_id = any (ids);
+  return coalesce(result, '[]');
 end $function$;
 
--- What is sent of an event. 256 KB at most: of a larger one all but the record itself, which the receiver reads from
---   the API.
+-- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
+--   record itself, which the receiver reads from the API.
 create function app_private.webhook_body(e app_public.events) returns text
 language sql stable as $function$
   select case when octet_length(whole.body::text) <= 262144 then whole.body::text
@@ -48055,8 +50339,27 @@ language sql stable as $function$
     'organizationId', e.organization_id,
     'projectId', e.project_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id,
       'actorType', e.actor_type,
-    'channel', e.channel, 'requestId', e.request_id, 'changes', e.changes, 'data', e.data) as body) whole
+    'channel', e.channel, 'requestId', e.request_id,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
+  ) whole
 $function$;
+
+-- A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.
+create function app_private.webhook_lacks(w app_public.webhooks) returns text
+language plpgsql stable as $function$
+begin
+  if not app_hidden.organization_can(w.organization_id, 'org.admin') then
+    return 'org.admin';
+  elsif app_hidden.organization_can(w.organization_id, 'audit.read') then
+    return null;
+  end if;
+  return (select p.permission from app_hidden.record_types r
+    cross join lateral unnest(coalesce(r.read_permissions, '{audit.read}')) p (permission)
+    where ('*' = any (w.events) or r.subject in (select split_part(e, '.', 1) from unnest(w.events) e))
+      and not app_hidden.organization_can(w.organization_id, p.permission)
+    order by p.permission = 'audit.read', p.permission limit 1);
+end $function$;
 
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
@@ -48115,6 +50418,15 @@ language sql stable as $function$
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and l.classid = 7528003 and l.objid = ((hashtext(worker_lives.id)::bigint + 4294967296) % 4294967296)::oid
       and l.objsubid = 2)
+$function$;
+
+-- A permission that the viewer lacks for what a workflow does; null where they may do all of it.
+create function app_private.workflow_lacks(w app_public.workflows) returns text
+language sql stable as $function$
+  select app_private.lacking_permission(w.organization_id, w.project_id, app_private.trigger_permissions(w)
+    || coalesce((select array_agg(distinct p.permission) from app_public.workflow_steps s
+      cross join lateral unnest(app_private.step_permissions(s, w.subject_type, w.trigger ->> 'event')) p (permission)
+      where s.workflow_id = w.id and s.revision = w.steps_revision), '{}'))
 $function$;
 
 -- The advisory lock that a worker shares while it takes executions of the workflow for a step that takes time; who
@@ -48802,73 +51114,75 @@ insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
-insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition) values
-  ('access_tokens', 'access_token', null, null, null),
-  ('agents', 'agent', 'lead.write', null, null),
-  ('agreements', 'agreement', 'lead.write', 'lead.read', null),
-  ('appointments', 'appointment', 'lead.write', 'lead.read', null),
-  ('buyers', 'buyer', 'buyer.write', null, null),
-  ('contacts', 'contact', 'lead.write', null, null),
-  ('custom_exports', 'custom_export', 'report.manage', null, null),
-  ('custom_reports', 'custom_report', 'report.manage', null, null),
-  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null),
-  ('deposits', 'deposit', 'sale.write', 'sale.read', null),
-  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null),
-  ('exports', 'export', 'report.run', null, null),
-  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null),
-  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null),
-  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null),
-  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null),
-  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null),
-  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null),
-  ('lead_notes', 'lead_note', 'lead.write', null, null),
-  ('lead_sources', 'lead_source', 'project.manage', null, null),
-  ('leads', 'lead', 'lead.write', null, null),
-  ('lease_permits', 'lease_permit', 'inventory.manage', null, null),
-  ('lot_images', 'lot_image', 'inventory.manage', null, null),
-  ('lots', 'lot', 'inventory.manage', 'inventory.read', null),
-  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null),
-  ('offer_responses', 'offer_response', 'sale.write', null, null),
-  ('offers', 'offer', 'sale.write', null, null),
-  ('open_houses', 'open_house', 'marketing.manage', null, null),
-  ('organization_avatars', 'organization_avatar', 'org.owner', null, null),
-  ('organization_integrations', 'organization_integration', 'org.admin', null, null),
-  ('organization_invites', 'organization_invite', 'org.admin', null, null),
-  ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null),
-  ('organization_user_connections', 'member', 'org.owner', null, null),
-  ('organizations', 'organization', 'org.admin', null, null),
-  ('personalization_credits', 'personalization_credit', 'sale.write', null, null),
-  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null),
-  ('personalizations', 'personalization', 'sale.write', null, null),
-  ('phone_calls', 'phone_call', 'lead.write', null, null),
-  ('processor_cards', 'processor_card', null, null, null),
-  ('processor_charges', 'charge', 'finance.write', 'finance.read', null),
-  ('project_avatars', 'project_avatar', 'inventory.manage', null, null),
-  ('project_collections', 'project_collection', 'marketing.manage', null, null),
-  ('project_contact_messages', 'contact_message', 'lead.write', null, null),
-  ('project_documents', 'project_document', 'inventory.manage', null, null),
-  ('project_images', 'project_image', 'inventory.manage', null, null),
-  ('project_organizations', 'affiliation', 'project.manage', null, null),
-  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null),
-  ('projects', 'project', 'project.manage', null, null),
-  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null),
-  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null),
-  ('reservations', 'reservation', 'sale.write', 'sale.read', null),
-  ('sales_offices', 'sales_office', 'project.manage', null, null),
-  ('service_intelligence_generations', 'generation', 'lead.write', null, null),
-  ('site_plans', 'site_plan', 'inventory.manage', null, null),
-  ('spec_categories', 'spec_category', 'inventory.manage', null, null),
-  ('spec_elements', 'spec_element', 'inventory.manage', null, null),
-  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null),
-  ('tasks', 'task', 'lead.write', null, null),
-  ('trackers', 'tracker', 'marketing.manage', null, null),
-  ('unit_images', 'unit_image', 'inventory.manage', null, null),
-  ('units', 'unit', 'inventory.manage', 'inventory.read', null),
-  ('user_integrations', 'user_integration', null, null, null),
-  ('users', 'user', null, null, null),
-  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null'),
-  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null),
-  ('workflows', 'workflow', 'workflow.manage', null, null);
+insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+  read_permissions) values
+  ('access_tokens', 'access_token', null, null, null, null),
+  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member']),
+  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
+  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
+  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read']),
+  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read']),
+  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read']),
+  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
+  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
+  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null, array['lead.read', 'workflow.read']),
+  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
+  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
+  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
+  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null),
+  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null),
+  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null),
+  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read']),
+  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage']),
+  ('leads', 'lead', 'lead.write', null, null, array['lead.read']),
+  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage']),
+  ('lot_images', 'lot_image', 'inventory.manage', null, null, null),
+  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy']),
+  ('offer_responses', 'offer_response', 'sale.write', null, null, null),
+  ('offers', 'offer', 'sale.write', null, null, array['sale.read']),
+  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read']),
+  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null),
+  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin']),
+  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin']),
+  ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null,
+    array['org.billing']),
+  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read']),
+  ('organizations', 'organization', 'org.admin', null, null, array['org.member']),
+  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null),
+  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null),
+  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read']),
+  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read']),
+  ('processor_cards', 'processor_card', null, null, null, null),
+  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read']),
+  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null),
+  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read']),
+  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null),
+  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read']),
+  ('project_images', 'project_image', 'inventory.manage', null, null, null),
+  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read']),
+  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read']),
+  ('projects', 'project', 'project.manage', null, null, array['project.read']),
+  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read']),
+  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read']),
+  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null),
+  ('site_plans', 'site_plan', 'inventory.manage', null, null, null),
+  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read']),
+  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read']),
+  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
+  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
+  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
+  ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
+  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('user_integrations', 'user_integration', null, null, null, null),
+  ('users', 'user', null, null, null, null),
+  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
+  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null, array['lead.read', 'workflow.read']),
+  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
   description) values
@@ -49108,7 +51422,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('DEPOSITS', 9, 'amountDue', 'app_public.deposits_amount_due(t)', 'MONEY', 'app_public.money', null, true,
     'What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is asked for or paid.'),
   ('EVENTS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
-  ('EVENTS', 10, 'data', 't.data', 'JSON', 'jsonb', 'audit.read', false, 'The record after the change.'),
+  ('EVENTS', 10, 'data', 'app_public.events_data(t)', 'JSON', 'jsonb', 'audit.read', false,
+    'The record after the change; of a field that the viewer may not read, null.'),
   ('EVENTS', 11, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project of the record.'),
   ('EVENTS', 12, 'sequence', 't.sequence', 'INTEGER', 'bigint', null, true,
     'Strictly increasing per organization, without gaps, in the order of commits.'),
@@ -49126,8 +51441,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('EVENTS', 6, 'actorType', 't.actor_type', 'ENUM', 'app_public.actor_type', null, true, 'Who caused it.'),
   ('EVENTS', 7, 'channel', 't.channel', 'ENUM', 'app_public.event_channel', null, true, 'The way the change came in.'),
   ('EVENTS', 8, 'requestId', 't.request_id', 'TEXT', 'text', null, false, 'The X-Request-Id of the request.'),
-  ('EVENTS', 9, 'changes', 't.changes', 'JSON', 'jsonb', 'audit.read', false,
-    'The changed fields: {field: [before, after]}; null for a new record.'),
+  ('EVENTS', 9, 'changes', 'app_public.events_changes(t)', 'JSON', 'jsonb', 'audit.read', false,
+    'The changed fields that the viewer may read: {field: [before, after]}; null for a new record.'),
   ('FLOOR_PLANS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('FLOOR_PLANS', 10, 'bedroomsMax', 't.bedrooms_max', 'INTEGER', 'integer', null, false, 'The most bedrooms.'),
   ('FLOOR_PLANS', 11, 'baths', 't.baths', 'INTEGER', 'integer', null, true, 'Full bathrooms.'),
@@ -50188,23 +52503,23 @@ insert into app_hidden.workflow_step_members (type, "position", name, kind, requ
   ('WAIT_FOR_EVENT', 4, 'onTimeout', 'timeout', false, null, null, null, null, null,
     'What follows then: CONTINUE (where left out), STOP, or the sequence of a later step.');
 
-insert into app_hidden.workflow_step_types (type, subjects, refusal) values
-  ('ADD_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('ASSIGN', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('BRANCH', null, null),
-  ('CALL_WEBHOOK', null, null),
-  ('CREATE_NOTE', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('CREATE_TASK', null, null),
-  ('DRAFT_WITH_AI', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('ESCALATE', null, null),
-  ('NOTIFY_TEAM', null, null),
-  ('REMOVE_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('SEND_EMAIL', null, null),
-  ('SEND_SMS', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('STOP', null, null),
-  ('UPDATE_FIELD', null, null),
-  ('WAIT', null, null),
-  ('WAIT_FOR_EVENT', null, null);
+insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_records) values
+  ('ADD_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('ASSIGN', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('BRANCH', null, null, false),
+  ('CALL_WEBHOOK', null, null, false),
+  ('CREATE_NOTE', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('CREATE_TASK', null, null, true),
+  ('DRAFT_WITH_AI', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('ESCALATE', null, null, false),
+  ('NOTIFY_TEAM', null, null, false),
+  ('REMOVE_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('SEND_EMAIL', null, null, true),
+  ('SEND_SMS', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('STOP', null, null, false),
+  ('UPDATE_FIELD', null, null, true),
+  ('WAIT', null, null, false),
+  ('WAIT_FOR_EVENT', null, null, false);
 
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
@@ -50225,6 +52540,7 @@ insert into app_private.clock_steps (subject, name, at, near, pending, changes) 
     null);
 
 insert into app_private.deadline_kinds (kind, settle) values
+  ('access_token', 'app_private.settle_access_token'),
   ('agreement', 'app_private.settle_agreement'),
   ('claim', 'app_private.settle_claim'),
   ('escalation_ticket', 'app_private.settle_escalation_ticket'),
@@ -50357,6 +52673,27 @@ insert into app_private.file_tables (table_name) values
   ('site_plans'),
   ('unit_images');
 
+insert into app_private.limits (name, most, within, description) values
+  ('consent.address', 3, '24:00:00',
+    'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
+  ('consent.address_and_organization', 1, '24:00:00',
+    'Mails that ask the owner of an address for consent to the mails of one organization.'),
+  ('contact.network', 20, '01:00:00', 'Messages to organizations and to the operator from one network.'),
+  ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
+  ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
+  ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('login.account', 50, '24:00:00',
+    'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
+  ('login.account_and_network', 5, '00:15:00', 'Wrong passwords for an account from one network.'),
+  ('login.network', 50, '00:15:00', 'Wrong passwords from one network, whatever the account.'),
+  ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
+  ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
+  ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
+  ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
+  ('verification.address', 5, '24:00:00',
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.');
+
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
 
@@ -50468,16 +52805,43 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('team_message', null, null, null, null, 'org.member', array['TEAM'], false, true, '{{ data.subject }}', null,
     '{{ data.text }}');
 
+insert into app_private.principal_tables (table_name, user_column, organization_column, kind, title, live, lacks,
+  ends) values
+  ('app_hidden.buyer_invites', 'invited_by_id', 'organization_id', 'invitation of a buyer', 'r.email',
+    'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.buyer_invite_lacks',
+    'app_private.suspend_buyer_invite'),
+  ('app_public.exports', 'requested_by_id', 'organization_id', 'export', 'r.filename',
+    'r.status in (''PENDING'', ''PROCESSING'')', 'app_private.export_lacks', 'app_private.suspend_export'),
+  ('app_public.organization_integrations', 'principal_id', 'organization_id', 'integration', 'r.name',
+    'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.organization_integration_lacks',
+    'app_private.suspend_organization_integration'),
+  ('app_public.organization_invites', 'invited_by_id', 'organization_id', 'invitation', 'r.email',
+    'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks', 'app_private.suspend_invite'),
+  ('app_public.user_integrations', 'user_id', null, 'integration', 'r.name',
+    'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.user_integration_lacks',
+    'app_private.suspend_user_integration'),
+  ('app_public.webhooks', 'principal_id', 'organization_id', 'webhook', 'r.url',
+    'r.deleted_at is null and r.integration_id is null and r.status <> ''DISABLED''', 'app_private.webhook_lacks',
+    'app_private.suspend_webhook'),
+  ('app_public.workflows', 'principal_id', 'organization_id', 'workflow', 'r.name',
+    'r.deleted_at is null and r.status = ''ENABLED''', 'app_private.workflow_lacks', 'app_private.suspend_workflow');
+
 insert into app_private.retention (relation, over) values
+  ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
+  ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
+  ('app_public.users',
+    'deleted_at is null and id = any (array(select d.user_id from app_hidden.duplicate_accounts d where d.inserted_at < now() - interval ''1 hour''))'),
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 

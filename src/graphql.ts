@@ -23,7 +23,7 @@ import { noProcessor, type PaymentProcessor } from "./providers/payments/index.t
 import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
-import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
+import { confirmPage } from "./http/confirm.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -84,6 +84,7 @@ export interface Graphql {
     | "filePage"
     | "trackers"
     | "unsubscribe"
+    | "confirm"
     | "paymentsWebhook"
     | "messagesWebhook"
     | "calendars"
@@ -162,7 +163,8 @@ export async function startGraphql({
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),
-        unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
+        unsubscribe: unsubscribePage(pool),
+        confirm: confirmPage(pool),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         calendars: calendars(pool, baseUrl),

@@ -27,7 +27,7 @@ import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
-import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
+import { keepFormerLinkKeys } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
 import { startWorkflows } from "./workflows/runner.ts";
 import { startTriggers } from "./workflows/triggers.ts";
@@ -108,6 +108,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
       const seal = createSeal(await loadSecretKeys(config));
+      await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(config));
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
@@ -137,7 +138,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             }),
             webUrl,
             operatorEmail,
-            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
+            serviceUrl: config.baseUrl,
           }),
         ],
       });

@@ -2,6 +2,8 @@
 export interface Claims {
   /** Null without a token. */
   readonly userId: string | null;
+  /** The session of the login token in use; undefined with an access token. */
+  readonly sessionId?: string;
   /** The access token in use; undefined with a login token. */
   readonly tokenId?: string;
   readonly readOnly: boolean;
@@ -28,7 +30,7 @@ export interface RequestFacts {
  * not said here does not hold there.
  */
 export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, string> {
-  const { userId, tokenId, organizationId, scopes, readOnly } = claims;
+  const { userId, sessionId, tokenId, organizationId, scopes, readOnly } = claims;
   const settings: Record<string, string> = {
     role: userId === null ? "plat_anonymous" : "plat_user",
     "plat.request_id": facts.requestId,
@@ -36,6 +38,7 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   };
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
   if (userId !== null) settings["plat.user_id"] = userId;
+  if (sessionId !== undefined) settings["plat.session_id"] = sessionId;
   if (tokenId !== undefined) settings["plat.token_id"] = tokenId;
   if (organizationId !== undefined) settings["plat.organization_id"] = organizationId;
   if (scopes !== undefined) {

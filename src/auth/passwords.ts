@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { Claims } from "./claims.ts";
 import { createGate, GateFull } from "./gate.ts";
+import { networkOf } from "./network.ts";
 
 /** What a transform of an argument knows about its call. */
 export interface TransformContext {
@@ -24,39 +25,64 @@ const LEAST_CHARACTERS = 10;
 const MOST_BYTES = 1000;
 
 /** Each takes 19 MiB and a thread of libuv's four: a flood waits in line, with the memory of two. */
-const gate = createGate(2, 500);
+const gate = createGate({ atOnce: 2, waitingAtMost: 500, waitingPerNetwork: 20, waitMs: 10_000 });
 
 /**
- * `@transform hashPassword`: the argon2id hash of a password to be set.
- * @throws {CodedError} BAD_USER_INPUT for one of less than 10 characters or more than 1,000 bytes
+ * `@transform hashPassword`: the argon2id hash of a password to be set. What the database would refuse anyway (too many new accounts
+ * from that network, an unknown code) is refused before anything is hashed; a new account is counted after it.
+ * @throws {CodedError} BAD_USER_INPUT for one of less than 10 characters or more than 1,000 bytes; RATE_LIMITED
  */
 export async function hashPassword(value: string, context: TransformContext): Promise<string> {
+  const { pool, ip, operation, input } = context;
   const password = acceptable(value, context.member);
-  return inTurn(() => hash(password, argon2Parameters));
+  const hashed = (share: Share) => inTurn(share, ip, () => hash(password, argon2Parameters));
+  if (operation === "createAccount") {
+    await pool.query("select app_private.begin_sign_up($1)", [ip ?? null]);
+    const result = await hashed("sign-up");
+    await pool.query("select app_private.count_sign_up($1)", [ip ?? null]);
+    return result;
+  }
+  if (operation === "resetPassword") {
+    await pool.query("select app_private.begin_reset($1)", [String(input.token)]);
+    return hashed("sign-up");
+  }
+  return hashed("sign-in");
 }
 
 /**
  * `@transform provePassword`: the stored hash when the password fits it, else an empty text, which fits no account.
- * Counts the try in a transaction of its own, before it looks at the password: a try that never comes back, or one
- * of a hundred in parallel, counts too. An unknown name is verified against a dummy, which takes as long.
- * @throws {CodedError} BAD_USER_INPUT for more than 1,000 bytes; the database's RATE_LIMITED
+ * A try counts in a transaction of its own, and only after the password was looked at: one that was never looked at has told
+ * nothing. Of a hundred in parallel those that come after the limit are refused whether they were right or wrong. An unknown name
+ * takes the same statements, and is verified against a dummy, which takes as long.
+ * @throws {CodedError} BAD_USER_INPUT for more than 1,000 bytes; RATE_LIMITED
  */
 export async function provePassword(value: string, context: TransformContext): Promise<string> {
+  const { pool, ip } = context;
   const password = normalized(value, context.member);
   // Before the try counts: who gives the right password and a new one that is too short has not guessed.
   if (typeof context.input.newPassword === "string") acceptable(context.input.newPassword, "newPassword");
-  const stored = await begin(context);
-  return (await inTurn(() => verify(stored, password))) ? stored : "";
+  const { begin, settle, who } = proofOf(context);
+  const { rows } = await pool.query<{ hash: string }>(begin, [who, ip ?? null]);
+  const stored = rows[0]!.hash;
+  const isRight = await inTurn("sign-in", ip, () => verify(stored, password));
+  await pool.query(settle, [who, ip ?? null, isRight]);
+  return isRight ? stored : "";
 }
 
-async function begin({ pool, claims, ip, operation, input }: TransformContext): Promise<string> {
-  const [text, who] =
-    operation === "login"
-      ? ["select app_private.begin_login($1, $2) as hash", String(input.username)]
-      : ["select app_private.begin_confirmation($1, $2) as hash", claims.userId];
-  if (who === null) throw new CodedError("UNAUTHENTICATED", "Sign in to do this.");
-  const { rows } = await pool.query<{ hash: string }>(text, [who, ip ?? null]);
-  return rows[0]!.hash;
+/** Which functions of the database know the account, and by what. */
+function proofOf({ claims, operation, input }: TransformContext) {
+  if (operation === "login")
+    return {
+      begin: "select app_private.begin_login($1, $2) as hash",
+      settle: "select app_private.settle_login($1, $2, $3)",
+      who: String(input.username),
+    };
+  if (claims.userId === null) throw new CodedError("UNAUTHENTICATED", "Sign in to do this.");
+  return {
+    begin: "select app_private.begin_confirmation($1, $2) as hash",
+    settle: "select app_private.settle_confirmation($1, $2, $3)",
+    who: claims.userId,
+  };
 }
 
 function acceptable(value: string, member: string): string {
@@ -76,13 +102,16 @@ function badPassword(message: string, member: string): CodedError {
   return new CodedError("BAD_USER_INPUT", message, { field: member });
 }
 
-async function inTurn<T>(job: () => Promise<T>): Promise<T> {
+/** What takes turns with each other: a flood of new accounts leaves half of the hashing to those who sign in. */
+type Share = "sign-in" | "sign-up";
+
+async function inTurn<T>(share: Share, ip: string | undefined, job: () => Promise<T>): Promise<T> {
   try {
-    return await gate(job);
+    return await gate(share, networkOf(ip), job);
   } catch (error) {
     if (error instanceof GateFull)
-      throw new CodedError("RATE_LIMITED", "Too many people are signing in; try again in a moment.", {
-        retryAfterSeconds: 5,
+      throw new CodedError("RATE_LIMITED", "Too many are waiting for this; try again in a moment.", {
+        retryAfterSeconds: error.retryAfterSeconds,
       });
     throw error;
   }

@@ -2,8 +2,10 @@ import { commentRules } from "./comments.ts";
 import { functionRules } from "./functions.ts";
 import { grantRules } from "./grants.ts";
 import { keyRules } from "./keys.ts";
+import { maskRules } from "./masks.ts";
 import { nameRules } from "./names.ts";
 import { policyRules } from "./policies.ts";
+import { principalRules } from "./principals.ts";
 import type { Rule } from "./rule.ts";
 import { tableRules } from "./tables.ts";
 
@@ -13,7 +15,9 @@ export const rules: readonly Rule[] = [
   ...keyRules,
   ...grantRules,
   ...policyRules,
+  ...principalRules,
   ...functionRules,
   ...commentRules,
+  ...maskRules,
   ...nameRules,
 ];

@@ -1,5 +1,7 @@
-import express, { type RequestHandler } from "express";
+import express, { type Request, type RequestHandler } from "express";
+import { networkOf } from "../auth/network.ts";
 import { CodedError } from "../errors.ts";
+import { createBodyMemory, paceLarge } from "./bodyMemory.ts";
 import { requestState } from "./requestState.ts";
 
 /** Bytes, counted after decompression, so that a small compressed body cannot become a large one. */
@@ -27,9 +29,26 @@ function coded(error: ReadError, limit: number): CodedError {
   return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });
 }
 
+const memory = createBodyMemory();
+
+/** Bytes that the body can have: as announced where that is what arrives, the limit otherwise. */
+function mostBytes({ headers }: Request, limit: number): number {
+  const announced = headers["content-encoding"] === undefined ? headers["content-length"] : undefined;
+  return announced === undefined ? limit : Math.min(Number(announced), limit);
+}
+
 /** Reads the body into a Buffer, as far as the viewer may send. Comes after authentication, which decides the limit. */
-export const readBody: RequestHandler = (request, response, next) => {
-  const limit = requestState(request).claims?.userId ? bodyLimits.signedIn : bodyLimits.anonymous;
+export const readBody: RequestHandler = async (request, response, next) => {
+  const userId = requestState(request).claims?.userId ?? null;
+  const limit = userId ? bodyLimits.signedIn : bodyLimits.anonymous;
+  // What is too large by its own word is refused by the reader, without taking memory.
+  if (!(Number(request.headers["content-length"]) > limit)) {
+    const bytes = mostBytes(request, limit);
+    const giveBack = await memory.take(bytes, { userId, network: networkOf(request.ip) });
+    if (response.closed) giveBack();
+    else response.once("close", giveBack);
+    await paceLarge(bytes);
+  }
   readers[limit]!(request, response, (error?: unknown) =>
     next(error ? coded(error as ReadError, limit) : undefined),
   );

@@ -1,5 +1,6 @@
 import type { RequestHandler } from "express";
 import { internalMessage } from "../errors.ts";
+import { endInPieces } from "./inPieces.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
 
@@ -27,7 +28,7 @@ export function graphql(grafserv: Grafserv): RequestHandler {
       if (answer.errors) completeErrors(answer, state);
       const { "content-type": contentType = "application/json" } = result.headers;
       response.writeHead(result.statusCode, { "Content-Type": contentType.replace(";charset", "; charset") });
-      response.end(JSON.stringify(answer));
+      await endInPieces(response, JSON.stringify(answer));
     } else if (result?.type === "buffer") {
       response.writeHead(result.statusCode, result.headers).end(result.buffer);
     } else {

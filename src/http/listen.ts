@@ -1,9 +1,11 @@
-import { randomUUID } from "node:crypto";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { CodedError, errorBody } from "../errors.ts";
+import { CodedError } from "../errors.ts";
+import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
+import { defaultPace, keepPace, type Pace } from "./pace.ts";
+import { writeRefusal } from "./rawRefusal.ts";
 
 export interface ListenOptions {
   /** 0 takes a free port. */
@@ -12,6 +14,14 @@ export interface ListenOptions {
   /** PEM. */
   readonly cert: string;
   readonly key: string;
+  /** How many connections there may be; by what the system allows where left out. */
+  readonly limits?: ConnectionLimits;
+  /** How slow a client may be. */
+  readonly pace?: Pace;
+  /** Milliseconds for the handshake, and for the headers of a request. */
+  readonly headersWithin?: number;
+  /** Whether an address is a proxy, which speaks for many; none is where left out. */
+  readonly isProxy?: (address: string) => boolean;
 }
 
 export interface Listening {
@@ -25,7 +35,16 @@ export interface Listening {
 /** The first byte of a TLS connection: a record of type handshake. No HTTP method begins with it. */
 const TLS_HANDSHAKE = 0x16;
 const FIRST_BYTE_MS = 10_000;
-const timeouts = { headersTimeout: 15_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 };
+const HEADERS_MS = 15_000;
+
+/** What Node's own clock watches (ms). Bodies have longer, as long as they keep pace. */
+const timeouts = (headersWithin: number) => ({
+  headersTimeout: headersWithin,
+  requestTimeout: 3_600_000,
+  keepAliveTimeout: 65_000,
+  // How often that clock looks: by default after 30 s only.
+  connectionsCheckingInterval: Math.min(1_000, headersWithin / 4),
+});
 
 const parserErrors: Record<string, { status: string; sentence: string }> = {
   HPE_HEADER_OVERFLOW: {
@@ -45,11 +64,7 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     status: "400 Bad Request",
     sentence: "This is not a valid HTTP request.",
   };
-  const body = JSON.stringify(errorBody(new CodedError("BAD_USER_INPUT", sentence), randomUUID()));
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  writeRefusal(socket, status, new CodedError("BAD_USER_INPUT", sentence));
 }
 
 /**
@@ -58,11 +73,21 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
  * to the plain one by its first byte.
  */
 export async function listen(app: RequestListener, options: ListenOptions): Promise<Listening> {
+  const { headersWithin = HEADERS_MS, limits = connectionLimits() } = options;
+  const paced = keepPace(app, options.pace ?? defaultPace);
+  const times = timeouts(headersWithin);
   const secure = createHttpsServer(
-    { cert: options.cert, key: options.key, minVersion: "TLSv1.2", ...timeouts },
-    app,
+    {
+      cert: options.cert,
+      key: options.key,
+      minVersion: "TLSv1.2",
+      handshakeTimeout: headersWithin,
+      ...times,
+    },
+    paced.app,
   );
-  const plain = createHttpServer(timeouts, app);
+  const plain = createHttpServer(times, paced.app);
+  const places = countByAddress(limits.ofAddress, options.isProxy ?? (() => false));
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
   for (const server of [secure, plain]) {
@@ -72,7 +97,15 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   }
   secure.on("tlsClientError", (_error, socket) => socket.destroy());
 
+  const closeIdle = () => {
+    secure.closeIdleConnections();
+    plain.closeIdleConnections();
+  };
+
   const front = createNetServer({ noDelay: true }, (socket) => {
+    const leave = places.take(socket.remoteAddress);
+    if (!leave) return void socket.destroy();
+    socket.once("close", leave);
     sockets.add(socket);
     silent.add(socket);
     socket.once("close", () => {
@@ -92,8 +125,14 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       (first[0] === TLS_HANDSHAKE ? secure : plain).emit("connection", socket);
     });
   });
+  front.maxConnections = limits.total;
+  // Whoever has no place makes those leave who only keep theirs; the next attempt finds one.
+  front.on("drop", closeIdle);
   await new Promise<void>((resolve, reject) => {
-    front.once("error", reject);
+    front.once("error", (error) => {
+      paced.stop();
+      reject(error);
+    });
     front.listen(options.port, options.host, resolve);
   });
 
@@ -105,15 +144,13 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
       for (const socket of silent) socket.destroy();
       // A connection that is kept alive becomes idle some time after its last answer, and nothing tells when.
-      const closeIdle = setInterval(() => {
-        secure.closeIdleConnections();
-        plain.closeIdleConnections();
-      }, 50);
+      const closing = setInterval(closeIdle, 50);
       secure.close();
       plain.close();
       await closed;
       clearTimeout(cut);
-      clearInterval(closeIdle);
+      clearInterval(closing);
+      paced.stop();
     },
   };
 }

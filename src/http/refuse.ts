@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../errors.ts";
+import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
 import { describeForLog, toCodedError } from "./toCodedError.ts";
@@ -37,5 +38,6 @@ export const refuse: ErrorRequestHandler = (error, request, response, _next) => 
   }
   retryAfter(response, coded);
   response.removeHeader("Content-Encoding");
+  if (!request.complete) response.once("finish", () => stopReading(request));
   response.status(coded.status).json(errorBody(coded, state.id));
 };

@@ -12,7 +12,9 @@ const reloadEveryMs = 12 * 60 * 60 * 1000;
  */
 export async function serve(app: RequestListener, config: Config): Promise<Pick<Listening, "close">> {
   const { host, port } = config;
-  const listening = await listen(app, { host, port, ...(await loadCertificate(config)) }).catch(
+  const isProxy = await proxiesOf(config);
+  const certificate = await loadCertificate(config);
+  const listening = await listen(app, { host, port, ...certificate, isProxy }).catch(
     (error: NodeJS.ErrnoException) => {
       throw new Error(sentence(error, host, port), { cause: error });
     },
@@ -29,6 +31,14 @@ export async function serve(app: RequestListener, config: Config): Promise<Pick<
       return listening.close(graceMs);
     },
   };
+}
+
+/** Whether an address is a trusted proxy, as express itself understands the setting. */
+async function proxiesOf({ trustProxy }: Config): Promise<(address: string) => boolean> {
+  const { default: express } = await import("express");
+  const app = express().set("trust proxy", trustProxy);
+  const trusts = app.get("trust proxy fn") as (address: string, hop: number) => boolean;
+  return (address) => trusts(address, 0);
 }
 
 function sentence(error: NodeJS.ErrnoException, host: string, port: number): string {

@@ -64,10 +64,49 @@ describe("createAccount", () => {
     expect(errors).toEqual([expect.objectContaining({ code: "BAD_USER_INPUT", field: "password" })]);
   });
 
-  test("refuses an address that has an account", async () => {
-    expect((await signUp("ADA")).errors).toEqual([
-      expect.objectContaining({ code: "CONFLICT", field: "email" }),
+  test("answers the same for an address that has an account, with the same statements", async () => {
+    const ask = async (email: string, username: string) => {
+      const { result, count, texts } = await server.statements(() =>
+        api.send(
+          `mutation { createAccount(input: { email: "${email}", password: ${text(password)}, lastName: "Same", username: "${username}" }) {
+            email username fullName firstName lastName status version emailVerifiedAt lastLoginAt permissions deletedAt
+            organizations { id } accessTokens { id } purchases { id } } }`,
+        ),
+      );
+      const { email: shown, username: name, ...rest } = result.data.createAccount;
+      expect([shown, name]).toEqual([email.toLowerCase(), username]);
+      return { rest, errors: result.errors, count, texts };
+    };
+    const made = await ask("fresh@example.com", "fresh");
+    expect(made.errors).toEqual([]);
+    expect(await ask("ADA@example.com", "dup")).toEqual(made);
+    expect((await api.send(loginDocument("dup"))).errors).toEqual([
+      expect.objectContaining({ code: "UNAUTHENTICATED" }),
     ]);
+    await login("ada");
+    await server.owner.query("truncate app_private.tries");
+  });
+
+  test("200 at once from one network keep nobody from signing in, and make no more than may wait", async () => {
+    const flood = Promise.all(
+      Array.from({ length: 200 }, (_, n) =>
+        api.send(
+          `mutation { createAccount(input: { email: "flood${n}@example.com", password: ${text(password)} }) { id } }`,
+        ),
+      ),
+    );
+    // The right password comes through while they wait, and the wrong count stays empty.
+    for (let n = 0; n < 6; n++) expect(await login("bob")).toEqual(expect.any(String));
+    const answers = await flood;
+    const refused = answers.flatMap(({ errors }) => errors);
+    expect(refused.length).toBeGreaterThan(60);
+    for (const error of refused)
+      expect(error).toMatchObject({ code: "RATE_LIMITED", retryAfterSeconds: expect.any(Number) });
+    const { rows } = await server.owner.query(
+      "select key from app_private.tries where key like 'login %' and cardinality(moments) > 0",
+    );
+    expect(rows).toEqual([]);
+    await server.owner.query("truncate app_private.tries");
   });
 });
 

@@ -48,7 +48,7 @@ export interface Api {
   /** The owner's connection: no policy holds for it. */
   owner: Pool;
   anonymous: Person;
-  /** Makes an account and signs in, by the functions that the API calls. */
+  /** Makes an account with a confirmed address and signs in, by the functions that the API calls. */
   signUp(name: string): Promise<Person>;
   /** Somebody with a token of their own. */
   person(token: string, id?: string | null): Person;

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
 import { authenticatorUrl } from "../../src/database/roles.ts";
+import { noteUsage } from "../mutants/usage.ts";
 
 export interface TestDatabase {
   /** The owner's connection: no policy holds for it. */
@@ -27,6 +28,9 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
     await asRoot((client) => client.query(`grant connect on database ${name} to plat_authenticator`));
   const owner = new URL(template);
   owner.pathname = `/${name}`;
+  const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;
+  if (usage) await asRoot((client) => client.query(`alter database ${name} set track_functions = 'all'`));
+  if (mutant && from === "template") await asRoot((client) => client.query(mutant), `/${name}`);
   return {
     ownerUrl: owner.href,
     authenticatorUrl: authenticatorUrl(owner.href),
@@ -38,6 +42,7 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
           if (rowCount === 0) break;
           await client.query("select pg_sleep(0.01)");
         }
+        if (usage) await noteUsage(owner.href, usage);
         await client.query(`drop database if exists ${name} with (force)`);
       });
     },
@@ -51,9 +56,9 @@ export function testCluster(): string {
   return url;
 }
 
-async function asRoot<T>(work: (client: Client) => Promise<T>): Promise<T> {
+async function asRoot<T>(work: (client: Client) => Promise<T>, database = "/postgres"): Promise<T> {
   const url = new URL(testCluster());
-  url.pathname = "/postgres";
+  url.pathname = database;
   const client = new Client({ connectionString: url.href });
   await client.connect();
   try {

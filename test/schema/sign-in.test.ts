@@ -88,33 +88,55 @@ const login = (username: string, proof: string) =>
   );
 const begin = (username: string, ip: string | null) =>
   api.query<{ hash: string }>("select app_private.begin_login($1, $2) as hash", [username, ip]);
+const settle = (username: string, ip: string | null, isRight: boolean) =>
+  api.query("select app_private.settle_login($1, $2, $3)", [username, ip, isRight]);
+/** A password was looked at, and was wrong. */
+async function wrong(username: string, ip: string | null): Promise<void> {
+  await begin(username, ip);
+  await settle(username, ip, false);
+}
 const session = async (name: string, epoch: number) =>
   (await api.query("select * from app_private.authenticate_session($1, $2)", [people[name], epoch])).rows;
 const bearer = async (token: string) =>
   (await api.query("select * from app_private.authenticate_access_token($1)", [accessTokenSha256(token)]))
     .rows;
+const jobsOf = async (task: string): Promise<number> =>
+  (await one("select count(*)::int from graphile_worker.jobs where task_identifier = $1", [task])).count;
 const one = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows[0];
 
 describe("secrets are out of reach", () => {
-  test.each(["user_passwords", "user_otps", "tries", "access_token_secrets"])(
-    "app_private.%s",
-    async (table) => {
-      const text = `select * from app_private.${table}`;
-      for (const claims of [nobody, as("ada")])
-        await expect(run(claims, text)).rejects.toMatchObject({ code: "42501" });
-      await expect(api.query(text)).rejects.toMatchObject({ code: "42501" });
-    },
-  );
+  test.each([
+    "user_passwords",
+    "user_otps",
+    "tries",
+    "access_token_secrets",
+    "email_verifications",
+    "user_networks",
+    "limits",
+    "limit_changes",
+  ])("app_private.%s", async (table) => {
+    const text = `select * from app_private.${table}`;
+    for (const claims of [nobody, as("ada")])
+      await expect(run(claims, text)).rejects.toMatchObject({ code: "42501" });
+    await expect(api.query(text)).rejects.toMatchObject({ code: "42501" });
+  });
 
   test.each([
     "app_private.begin_login('ada', null)",
+    "app_private.settle_login('ada', null, true)",
     "app_private.begin_confirmation(null, null)",
+    "app_private.settle_confirmation(null, null, true)",
+    "app_private.begin_sign_up(null)",
+    "app_private.count_sign_up(null)",
+    "app_private.begin_reset('')",
+    "app_private.issue_verification(null)",
     "app_private.authenticate_session(null, 1)",
     "app_private.authenticate_access_token('')",
     "app_private.issue_user_otp(null)",
     "app_private.set_password(null, '')",
     "app_private.forgive_tries(null)",
     "app_private.count_try('', 1, '1 hour')",
+    "app_private.is_within_limit('otp.account', '')",
     "app_private.account_named('ada')",
     "app_private.begin_proof(null, '', null)",
   ])("viewers cannot call %s", async (call) => {
@@ -166,7 +188,16 @@ describe("create_account", () => {
   });
 
   test.each([
-    ["the same address", ["ADA@example.com", null], { code: "CONFLICT", field: "email" }],
+    [
+      "a taken user name for a taken address",
+      ["ADA@example.com", "ada"],
+      { code: "CONFLICT", field: "username" },
+    ],
+    [
+      "a user name with @ for a taken address",
+      ["ADA@example.com", "x@y"],
+      { code: "BAD_USER_INPUT", field: "username" },
+    ],
     ["the same user name in other case", ["x@example.com", "ADA"], { code: "CONFLICT", field: "username" }],
     ["a user name with @", ["x@example.com", "x@y"], { code: "BAD_USER_INPUT", field: "username" }],
     [
@@ -184,6 +215,45 @@ describe("create_account", () => {
     expect(await refusal(answer)).toMatchObject(error);
   });
 
+  test("an address that has an account is answered like one that has none, and nobody can sign in", async () => {
+    const ask = async (email: string, username: string) => {
+      const before = await jobsOf("user__verification_requested");
+      const [{ id }] = (await run<{ id: string }>(
+        nobody,
+        `select (app_public.create_account($1, $2, 'Grace', 'H', $3)).id`,
+        [email, oldHash, username],
+      )) as [{ id: string }];
+      const self: Claims = { userId: id, readOnly: false };
+      const [seen] = await run(
+        self,
+        "select u.status, u.version, u.email_verified_at, u.last_login_at, app_public.users_email(u) as email, app_public.users_username(u) as username, app_public.users_full_name(u) as name from app_public.users u where u.id = $1",
+        [id],
+      );
+      const events = (
+        await owner.query("select name from app_public.events where subject_id = $1 order by name", [id])
+      ).rows;
+      return { id, seen, events, jobs: (await jobsOf("user__verification_requested")) - before };
+    };
+    const made = await ask("made@example.com", "grace1");
+    const duplicate = await ask("ADA@example.com", "grace2");
+    expect(made.jobs).toBe(1);
+    expect(duplicate).toEqual({
+      ...made,
+      id: duplicate.id,
+      seen: { ...made.seen, email: "ada@example.com", username: "grace2" },
+    });
+    expect((await login("ada", oldHash))[0]!.user_id).toBe(people.ada);
+    await expect(login("grace2", oldHash)).rejects.toThrow("do not match");
+    await expect(run(as("eve"), "select * from app_hidden.duplicate_accounts")).resolves.toEqual([]);
+    // The mail tells its owner, without a code; the other gets a code.
+    const issue = async (id: string) =>
+      (await owner.query("select email, code from app_private.issue_verification($1)", [id])).rows;
+    expect(await issue(duplicate.id)).toEqual([{ email: "ada@example.com", code: null }]);
+    expect(await issue(made.id)).toEqual([{ email: "made@example.com", code: expect.any(String) }]);
+    for (let n = 0; n < 6; n++) await issue(duplicate.id);
+    expect(await issue(duplicate.id)).toEqual([]);
+  });
+
   test("of ten at once with one address, one comes through", async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 10 }, (_, n) =>
@@ -193,10 +263,13 @@ describe("create_account", () => {
         ]),
       ),
     );
-    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
     expect(
       await one("select count(*)::int from app_hidden.user_identities where email = 'race@example.com'"),
     ).toEqual({ count: 1 });
+    expect(
+      await one("select count(*)::int from app_hidden.duplicate_accounts where email = 'race@example.com'"),
+    ).toEqual({ count: 9 });
   });
 
   test("a signed-in viewer may create another account", async () => {
@@ -253,38 +326,67 @@ describe("login", () => {
 });
 
 describe("tries", () => {
-  const free = () => owner.query("truncate app_private.tries");
+  beforeEach(() => owner.query("truncate app_private.tries, app_private.user_networks"));
+  const home = "198.51.100.20";
 
   test.each(["eve", "unknown name", "nobody@example.com"])("5 for %s, and the sixth waits", async (name) => {
-    await free();
-    for (let n = 0; n < 5; n++) await begin(name, null);
-    const error = await refusal(begin(name.toUpperCase(), null));
+    for (let n = 0; n < 5; n++) await wrong(name, home);
+    const error = await refusal(begin(name.toUpperCase(), home));
     expect(error).toMatchObject({ code: "RATE_LIMITED" });
     expect(error.retryAfterSeconds).toBeGreaterThan(0);
     expect(error.retryAfterSeconds).toBeLessThanOrEqual(900);
   });
 
+  test("what was not looked at does not count: a hundred that began, and were refused by the gate", async () => {
+    await Promise.all(Array.from({ length: 100 }, () => begin("eve", home)));
+    expect(await one("select count(*)::int from app_private.tries")).toEqual({ count: 0 });
+    await settle("eve", home, true);
+    expect(await login("eve", oldHash)).toHaveLength(1);
+  });
+
+  test("whoever guesses locks their own network out, not the owner of the account", async () => {
+    for (let n = 0; n < 5; n++) await wrong("eve", "203.0.113.66");
+    await expect(begin("eve", "203.0.113.66")).rejects.toThrow("Too many tries");
+    await begin("eve", home);
+    await settle("eve", home, true);
+  });
+
+  test("guessing from many networks has a slower limit, but not for networks that the account knows", async () => {
+    // run() signs in from 192.0.2.1.
+    await login("eve", oldHash);
+    for (let n = 0; n < 50; n++) await wrong("eve", `203.0.113.${n}`);
+    const error = await refusal(begin("eve", home));
+    expect(error).toMatchObject({ code: "RATE_LIMITED" });
+    expect(error.retryAfterSeconds).toBeGreaterThan(86_000);
+    await begin("eve", "192.0.2.1");
+    await settle("eve", "192.0.2.1", true);
+    // A network is known to the one account, for 90 days.
+    await owner.query("update app_private.user_networks set last_at = now() - interval '91 days'");
+    await expect(begin("eve", "192.0.2.1")).rejects.toThrow("Too many tries");
+  });
+
   test("user name and address are one account; a refused try does not prolong the wait", async () => {
-    await free();
-    for (const name of ["eve", "eve@example.com", "EVE", "Eve@example.com", "eve"]) await begin(name, null);
-    await expect(begin("eve@example.com", null)).rejects.toThrow("Too many tries");
-    const before = await one("select moments from app_private.tries where key = $1", [`login ${people.eve}`]);
-    await expect(begin("eve", null)).rejects.toThrow("Too many tries");
-    expect(
-      await one("select moments from app_private.tries where key = $1", [`login ${people.eve}`]),
-    ).toEqual(before);
+    for (const name of ["eve", "eve@example.com", "EVE", "Eve@example.com", "eve"]) await wrong(name, home);
+    await expect(begin("eve@example.com", home)).rejects.toThrow("Too many tries");
+    const moments = () =>
+      one("select moments from app_private.tries where key = $1", [`login ${people.eve} ${home}`]);
+    const before = await moments();
+    expect(before.moments).toHaveLength(5);
+    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
+    await expect(settle("eve", home, false)).rejects.toThrow("Too many tries");
+    expect(await moments()).toEqual(before);
   });
 
-  test("of 100 at once for one account, exactly 5 may go on", async () => {
-    await free();
-    const answers = await Promise.allSettled(Array.from({ length: 100 }, () => begin("eve", null)));
+  test("of 100 at once for one account, exactly 5 are told that they were wrong, and the right one behind them nothing", async () => {
+    await Promise.all(Array.from({ length: 100 }, () => begin("eve", home)));
+    const answers = await Promise.allSettled(Array.from({ length: 100 }, () => settle("eve", home, false)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
+    await expect(settle("eve", home, true)).rejects.toThrow("Too many tries");
   });
 
-  test("of 100 at once from one address for 100 names, exactly 50 may go on", async () => {
-    await free();
+  test("of 100 at once from one address for 100 names, exactly 50 are told", async () => {
     const answers = await Promise.allSettled(
-      Array.from({ length: 100 }, (_, n) => begin(`name ${n}`, "198.51.100.7")),
+      Array.from({ length: 100 }, (_, n) => settle(`name ${n}`, "198.51.100.7", false)),
     );
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(50);
     await expect(begin("another", "198.51.100.8")).resolves.toBeDefined();
@@ -292,54 +394,135 @@ describe("tries", () => {
   });
 
   test("the IPv6 addresses of one network count as one, and no address as none", async () => {
-    await free();
-    for (let n = 0; n < 50; n++) await begin(`name ${n}`, `2001:db8::${n}`);
+    for (let n = 0; n < 50; n++) await wrong(`name ${n}`, `2001:db8::${n}`);
     await expect(begin("x", "2001:db8::ffff:1")).rejects.toThrow("Too many tries");
     await expect(begin("x", "2001:db8:0:1::1")).resolves.toBeDefined();
     for (const ip of [null, "", "unknown", "1.2.3"]) await expect(begin("x", ip)).resolves.toBeDefined();
   });
 
   test("tries are forgotten after 15 minutes, one by one", async () => {
-    await free();
-    for (let n = 0; n < 5; n++) await begin("eve", null);
+    for (let n = 0; n < 5; n++) await wrong("eve", home);
     await owner.query(
       "update app_private.tries set moments = array_prepend(moments[1] - interval '15 minutes', moments[2:])",
     );
-    await begin("eve", null);
-    await expect(begin("eve", null)).rejects.toThrow("Too many tries");
+    await wrong("eve", home);
+    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
   });
 
-  test("the right password clears the account's count, and only its own try from the address", async () => {
-    await free();
-    await begin("bob", "192.0.2.1");
-    for (let n = 0; n < 5; n++) await begin("eve", "192.0.2.1");
+  test("the right password clears the account's count from its network, and none of other accounts", async () => {
+    await wrong("bob", "192.0.2.1");
+    for (let n = 0; n < 4; n++) await wrong("eve", "192.0.2.1");
+    await wrong("eve", "192.0.2.2");
     await login("eve", oldHash);
-    expect(
-      await one(
-        "select cardinality(moments) as n from app_private.tries where key = 'login address 192.0.2.1'",
-      ),
-    ).toEqual({ n: 5 });
-    expect(
-      await one("select * from app_private.tries where key = $1", [`login ${people.eve}`]),
-    ).toBeUndefined();
-    await expect(begin("eve", "192.0.2.1")).resolves.toBeDefined();
+    const keys = (await owner.query("select key, cardinality(moments) as n from app_private.tries")).rows;
+    expect(Object.fromEntries(keys.map(({ key, n }) => [key, n]))).toMatchObject({
+      "login address 192.0.2.1": 5,
+      [`login ${people.bob} 192.0.2.1`]: 1,
+      [`login ${people.eve} 192.0.2.2`]: 1,
+    });
+    expect(keys.map(({ key }) => key)).not.toContain(`login ${people.eve} 192.0.2.1`);
   });
 
   test("an unknown name gets a hash of the same parameters, and what was typed is not kept", async () => {
-    await free();
-    const { rows } = await begin("my secret phrase", null);
+    const { rows } = await begin("my secret phrase", home);
     expect(rows[0]!.hash.split("$").slice(0, 4)).toEqual(oldHash.split("$").slice(0, 4));
+    await settle("my secret phrase", home, false);
     expect(JSON.stringify((await owner.query("select * from app_private.tries")).rows)).not.toContain(
       "secret",
     );
   });
 
   test("giving the current password once more counts on the same account", async () => {
-    await free();
     for (let n = 0; n < 5; n++)
-      await api.query("select app_private.begin_confirmation($1, null)", [people.eve]);
-    await expect(begin("eve", null)).rejects.toThrow("Too many tries");
-    await free();
+      await api.query("select app_private.settle_confirmation($1, $2, false)", [people.eve, home]);
+    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
+    await expect(
+      api.query("select app_private.begin_confirmation($1, $2)", [people.eve, home]),
+    ).rejects.toThrow("Too many tries");
+  });
+
+  test("an operator changes a limit by a row", async () => {
+    await owner.query(
+      "insert into app_private.limit_changes values ('login.account_and_network', 7, 'A school with one network')",
+    );
+    for (let n = 0; n < 7; n++) await wrong("eve", home);
+    await expect(begin("eve", home)).rejects.toThrow("Too many tries");
+    await owner.query("truncate app_private.limit_changes");
+  });
+});
+
+describe("new accounts", () => {
+  const beginSignUp = (ip: string) => api.query("select app_private.begin_sign_up($1)", [ip]);
+  const count = (ip: string) => api.query("select app_private.count_sign_up($1)", [ip]);
+  const limits = (network: number, total: number) =>
+    owner.query(
+      `truncate app_private.tries, app_private.limit_changes;
+       insert into app_private.limit_changes values ('sign_up.network', ${network}, 'test'), ('sign_up.total', ${total}, 'test')`,
+    );
+  afterAll(() => owner.query("truncate app_private.limit_changes"));
+
+  test("are limited for a network, and a look counts nothing", async () => {
+    await limits(2, 100);
+    for (let n = 0; n < 9; n++) await beginSignUp("2001:db8::1");
+    for (const ip of ["2001:db8::1", "2001:db8::2"]) await count(ip);
+    const error = await refusal(beginSignUp("2001:db8::3"));
+    expect(error).toMatchObject({ code: "RATE_LIMITED" });
+    expect(error.retryAfterSeconds).toBeGreaterThan(3500);
+    await expect(count("2001:db8::4")).rejects.toThrow("Too many new accounts");
+    await beginSignUp("2001:db8:0:1::1");
+  });
+
+  test("are limited in total, whatever the networks, for a short while", async () => {
+    await limits(100, 3);
+    for (let n = 0; n < 3; n++) await count(`198.51.100.${n}`);
+    const error = await refusal(count("203.0.113.9"));
+    expect(error).toMatchObject({ code: "RATE_LIMITED" });
+    expect(error.retryAfterSeconds).toBeLessThanOrEqual(60);
+  });
+});
+
+describe("verify_email", () => {
+  const issue = async (id: string) =>
+    (await owner.query<{ code: string }>("select * from app_private.issue_verification($1)", [id])).rows[0];
+  const verify = (claims: Claims, code: string) =>
+    run<{ email_verified_at: Date }>(claims, "select * from app_public.verify_email($1)", [code]);
+
+  test("takes the code of the mail and the account: neither alone confirms an address", async () => {
+    people.vera = await signUp("vera");
+    const first = (await issue(people.vera))!;
+    const { code } = (await issue(people.vera))!;
+    expect(JSON.stringify(await one("select * from app_private.email_verifications"))).not.toContain(code);
+    for (const [claims, given] of [
+      [as("eve"), code],
+      [as("vera"), first.code],
+      [as("vera"), ""],
+    ] as const)
+      expect(await refusal(verify(claims, given))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
+    await expect(verify(nobody, code)).rejects.toMatchObject({ code: "42501" });
+    expect(await refusal(verify({ ...as("vera"), scopes: ["org.admin"] }, code))).toMatchObject({
+      code: "FORBIDDEN",
+    });
+    expect(await verify(as("vera"), ` ${code} `)).toEqual([
+      expect.objectContaining({ email_verified_at: expect.any(Date) }),
+    ]);
+    expect(await refusal(verify(as("vera"), code))).toMatchObject({ code: "BAD_USER_INPUT" });
+    expect(await issue(people.vera)).toBeUndefined();
+    expect(await refusal(run(as("vera"), "select app_public.request_email_verification()"))).toMatchObject({
+      code: "CONFLICT",
+    });
+  });
+
+  test("a code ends after a day, and asking for another is limited", async () => {
+    people.vic = await signUp("vic");
+    const { code } = (await issue(people.vic))!;
+    await owner.query("update app_private.email_verifications set expires_at = now()");
+    expect(await refusal(verify(as("vic"), code))).toMatchObject({ code: "BAD_USER_INPUT" });
+    const ask = () => run(as("vic"), "select app_public.request_email_verification() as sent");
+    for (let n = 0; n < 5; n++) expect(await ask()).toEqual([{ sent: true }]);
+    expect(await refusal(ask())).toMatchObject({
+      code: "RATE_LIMITED",
+      retryAfterSeconds: expect.any(Number),
+    });
   });
 });
 
@@ -469,28 +652,47 @@ describe("one-time codes", () => {
     ).rows;
   const reset = (code: string, password = newHash) =>
     run(nobody, "select * from app_public.reset_password($1, $2)", [code, password]);
-  const jobs = () =>
-    one("select count(*)::int from graphile_worker.jobs where task_identifier = 'user__otp_requested'");
   beforeEach(() =>
     owner.query(
       "delete from app_private.user_otps; delete from app_private.tries; delete from graphile_worker._private_jobs",
     ),
   );
 
-  test("the answer is true in any case; a job exists for an account only", async () => {
-    expect(await request("nobody@example.com")).toBe(true);
-    expect(await jobs()).toEqual({ count: 0 });
-    expect(await request("EVE@example.com")).toBe(true);
-    expect(await jobs()).toEqual({ count: 1 });
-    for (let n = 0; n < 6; n++) expect(await request("eve@example.com")).toBe(true);
-    expect(
-      await one("select cardinality(moments) as n from app_private.tries where key = $1", [
-        `otp ${people.eve}`,
-      ]),
-    ).toEqual({ n: 5 });
+  test("whether there is an account or not, the same is done and answered; only for an account is a code made", async () => {
+    const work = async (email: string, user: string) => {
+      await owner.query("delete from app_private.tries; delete from graphile_worker._private_jobs");
+      for (let n = 0; n < 7; n++) expect(await request(email)).toBe(true);
+      const { rows } = await owner.query(
+        "select payload ->> 'user_id' as user_id, revision from graphile_worker._private_jobs",
+      );
+      expect(rows).toEqual([{ user_id: expect.stringMatching(user), revision: 4 }]);
+      const tries = await owner.query("select cardinality(moments) as n from app_private.tries");
+      expect(tries.rows).toEqual([{ n: 5 }]);
+      return (await owner.query("select * from app_private.issue_user_otp($1)", [rows[0].user_id])).rows;
+    };
+    expect(await work("EVE@example.com", people.eve!)).toHaveLength(1);
+    expect(await work("nobody@example.com", "-")).toEqual([]);
   });
 
-  test("a code works once, proves the address, ends login tokens and leaves access tokens", async () => {
+  test("a code that is not open is refused before its password is hashed, and looking uses nothing up", async () => {
+    const look = (code: string) => api.query("select app_private.begin_reset($1)", [code]);
+    const [first] = await issue("eve");
+    for (let n = 0; n < 3; n++) await look(` ${first!.code} `);
+    for (const code of ["", "unknown"])
+      expect(await refusal(look(code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
+    await reset(first!.code, oldHash);
+    expect(await refusal(look(first!.code))).toMatchObject({ code: "BAD_USER_INPUT" });
+  });
+
+  test("asking is limited for a network, whatever the addresses", async () => {
+    await owner.query("insert into app_private.limit_changes values ('otp.network', 3, 'test')");
+    await owner.query("truncate app_private.rate_limits");
+    for (let n = 0; n < 3; n++) await request(`n${n}@example.com`);
+    expect(await refusal(request("eve@example.com"))).toMatchObject({ code: "RATE_LIMITED" });
+    await owner.query("truncate app_private.limit_changes, app_private.rate_limits");
+  });
+
+  test("a code works once, proves the address, ends login tokens and access tokens", async () => {
     const [token] = await run<{ token: string }>(
       as("eve"),
       "select t.token from app_public.create_access_token('ci') t",
@@ -505,7 +707,7 @@ describe("one-time codes", () => {
     const [user] = await reset(` ${first!.code} `);
     expect(user).toMatchObject({ id: people.eve, email_verified_at: expect.any(Date) });
     expect(await session("eve", session_epoch)).toHaveLength(0);
-    expect(await bearer(token!.token)).toHaveLength(1);
+    expect(await bearer(token!.token)).toHaveLength(0);
     expect(await login("eve", newHash)).toHaveLength(1);
     expect(await refusal(reset(first!.code))).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
   });

@@ -33,15 +33,14 @@ begin
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
-  perform app_private.rate_limit('contact.ip', app_hidden.setting('ip'), 20, interval '1 hour');
-  perform app_private.rate_limit('contact.email', address, 5, interval '1 hour');
+  perform app_private.rate_limit('contact.network', app_private.network_of(app_hidden.setting('ip')));
+  perform app_private.rate_limit('contact.sender', address);
   perform app_private.add_job(case when organization_id is null then 'service__contacted'
     else 'organization__contacted' end,
     jsonb_build_object('id', message.id));
 end $$;
 comment on function app_private.take_contact_message(uuid, jsonb) is
-  'Keeps a message and enqueues the mail that forwards it; at most 20 an hour from one network address and 5 from one '
-  'sender.';
+  'Keeps a message and enqueues the mail that forwards it; limited by network and sender.';
 grant execute on function app_private.take_contact_message(uuid, jsonb) to plat_user, plat_anonymous;
 
 create function app_public.contact_organization(

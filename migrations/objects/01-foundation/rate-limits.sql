@@ -4,6 +4,56 @@ comment on table app_private.rate_limits is
   'The times within the window at which a key (an address, an e-mail address, a user) used a bucket; keys are kept as '
   'SHA-256.';
 
+comment on table app_private.limits is
+  'What strangers, users and organizations may do how often. To change one for a service, insert a row into '
+  'app_private.limit_changes.';
+comment on table app_private.limit_changes is
+  'Limits that the operator of this service has changed: the name of one of app_private.limits, how many from now on, '
+  'and '
+  'why. No release changes these rows.';
+
+insert into app_private.limits (name, most, within, description) values
+  ('login.account_and_network', 5, '15 minutes', 'Wrong passwords for an account from one network.'),
+  ('login.network', 50, '15 minutes', 'Wrong passwords from one network, whatever the account.'),
+  ('login.account', 50, '24 hours',
+    'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
+  ('sign_up.network', 120, '1 hour', 'New accounts from one network.'),
+  ('sign_up.total', 120, '1 minute', 'New accounts from all networks together.'),
+  ('otp.network', 60, '1 hour', 'One-time codes asked for from one network.'),
+  ('otp.account', 5, '1 hour', 'One-time codes for one account; further ones are quietly not sent.'),
+  ('verification.account', 5, '1 hour', 'Codes that a user asks for to confirm the address of the account.'),
+  ('verification.address', 5, '24 hours',
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
+  ('consent.address', 3, '24 hours',
+    'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
+  ('consent.address_and_organization', 1, '24 hours',
+    'Mails that ask the owner of an address for consent to the mails of one organization.'),
+  ('contact.network', 20, '1 hour', 'Messages to organizations and to the operator from one network.'),
+  ('contact.sender', 5, '1 hour', 'Messages to organizations and to the operator from one e-mail address.'),
+  ('contact_project.network', 60, '1 hour', 'Messages to projects from one network.'),
+  ('contact_project.sender', 10, '1 hour', 'Messages to a project from one e-mail address.');
+
+create function app_private.limit_of(name text) returns table (most int, within interval)
+language sql stable rows 1 as $$
+  select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
+  from app_private.limits l where l.name = limit_of.name
+$$;
+comment on function app_private.limit_of(text) is 'A limit as it holds for this service.';
+
+create function app_private.rate_limit(name text, key text) returns void
+language sql volatile as $$
+  select app_private.rate_limit(name, key, l.most, l.within) from app_private.limit_of(name) l
+$$;
+comment on function app_private.rate_limit(text, text) is 'Like the one below, with a limit of app_private.limits.';
+
+create function app_private.is_within_limit(name text, key text) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+end $$;
+comment on function app_private.is_within_limit(text, text) is
+  'Counts one use by the key, where there is room for it: for limits that must not be told.';
+
 create function app_private.rate_limit(bucket text, key text, max int, per interval) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable

@@ -8,7 +8,13 @@ insert into app_private.retention (relation, over) values
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.user_otps', 'expires_at < now()'),
+  ('app_private.email_verifications', 'expires_at < now()'),
+  ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
+  ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
+  ('app_public.users', 'deleted_at is null and id = any (array(select d.user_id from app_hidden.duplicate_accounts d '
+    'where d.inserted_at < now() - interval ''1 hour''))'),
   -- The invitation stays, what is in its mail does not work any more.
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or '

@@ -25,34 +25,48 @@ comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho sig
 comment on table app_private.tries is
   'When something was tried lately, by what is limited: an account, an address, a mail.';
 
+comment on table app_private.user_networks is
+  'From which networks a user signed in during the last 90 days; only their SHA-256 is kept.';
+
 insert into app_private.event_names (subject, column_name, value, name) values
   ('user', 'password_changed_at', null, 'password_changed'),
   ('user', 'last_login_at', null, 'signed_in');
 
-create function app_private.count_try(key text, most int, within interval) returns int
+create function app_private.seconds_to_wait(moments timestamptz[], most int, within interval) returns int
+language sql stable as $$
+  select case when cardinality(recent) < most then 0
+    else greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - clock_timestamp())))::int
+    end
+  from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
+$$;
+comment on function app_private.seconds_to_wait(timestamptz[], int, interval) is
+  'How long until one more fits into the window: seconds, 0 for at once.';
+
+create function app_private.count_try(key text, most int, within interval, counts boolean default true) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  recent timestamptz[];
-  moment timestamptz;
+  known timestamptz[];
+  wait int;
 begin
-  insert into app_private.tries as t (key) values (count_try.key)
-    on conflict on constraint tries_pkey do update set moments = t.moments
-    returning t.moments into recent; -- the row is locked from here on
-  moment := clock_timestamp();
-  recent := array(select m from unnest(recent) m where m > moment - within order by m);
-  if cardinality(recent) >= most then
-    return greatest(1, ceil(extract(epoch from recent[cardinality(recent) - most + 1] + within - moment)));
+  if counts then
+    insert into app_private.tries as t (key) values (count_try.key)
+      on conflict on constraint tries_pkey do update set moments = t.moments
+      returning t.moments into known; -- the row is locked from here on
+  else
+    select t.moments into known from app_private.tries t where t.key = count_try.key for no key update;
   end if;
-  update app_private.tries t set moments = recent || moment, last_at = moment where t.key = count_try.key;
-  if random() < 0.01 then
-    delete from app_private.tries t where t.key in (
-      select o.key from app_private.tries o where o.last_at < moment - interval '1 day' limit 1000 for
-        update skip locked);
+  wait := app_private.seconds_to_wait(coalesce(known, '{}'), most, within);
+  if wait > 0 or not counts then
+    return wait;
   end if;
+  update app_private.tries t set last_at = clock_timestamp(),
+    moments = array(select m from unnest(known) m where m > clock_timestamp() - within order by m) || clock_timestamp()
+    where t.key = count_try.key;
   return 0;
 end $$;
-comment on function app_private.count_try(text, int, interval) is
-  'Counts a try; where the limit is reached already, counts nothing and returns the seconds to wait.';
+comment on function app_private.count_try(text, int, interval, boolean) is
+  'Counts a try, unless counts is false; where the limit is reached already, counts nothing and returns the seconds to '
+  'wait. Tries of one key wait for each other.';
 
 create function app_private.network_of(ip text) returns text
 language plpgsql immutable strict parallel safe as $$
@@ -78,27 +92,63 @@ begin
 end $$;
 comment on function app_private.account_named(text) is 'The user with this user name or e-mail address, or null.';
 
-create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  wait int := 0;
+-- Whoever guesses locks themselves out, not the owner of the account: five wrong tries count for an account and the
+-- network that they came from. What comes from elsewhere has a slower limit of its own, which does not hold for
+-- networks
+-- from which the account has signed in during the last 90 days.
+create function app_private.proof_limits(user_id uuid, name text, ip text)
+returns table (key text, most int, within interval)
+language sql stable as $$
+  -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
+  select t.key, l.most, l.within
+  from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
+    app_private.network_of(ip) as network) a
+  cross join lateral (values
+    (1, 'login.network', 'login address ' || a.network),
+    (2, 'login.account_and_network', 'login ' || a.account || ' ' || coalesce(a.network, '-')),
+    (3, 'login.account', case when not app_private.is_known_network(user_id, a.network) then 'login ' || a.account end)
+  ) t (place, name, key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+  -- In one order: two tries never wait for each other crosswise.
+  order by t.place
+$$;
+comment on function app_private.proof_limits(uuid, text, text) is
+  'What limits tries for the password of an account, or of a name that nobody has, from an address.';
+
+create function app_private.is_known_network(user_id uuid, network text) returns boolean
+language sql stable as $$
+  select exists (select from app_private.user_networks n where n.user_id = $1
+    and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
+$$;
+comment on function app_private.is_known_network(uuid, text) is
+  'Whether the user signed in from there during the last 90 days.';
+
+create function app_private.refuse_tries(wait int) returns void
+language plpgsql volatile as $$
 begin
-  -- The address first, always: two tries never wait for each other crosswise.
-  if app_private.network_of(ip) is not null then
-    wait := app_private.count_try('login address ' || app_private.network_of(ip), 50, '15 minutes');
-  end if;
-  if wait = 0 then
-    -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
-    wait := app_private.count_try('login '
-      || coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')), 5, '15 minutes');
-  end if;
   if wait > 0 then
     perform app_hidden.fail('RATE_LIMITED', format('Too many tries. Wait %s seconds, or reset the password.', wait),
       jsonb_build_object('retryAfterSeconds', wait));
   end if;
+end $$;
+
+create function app_private.begin_proof(user_id uuid, name text, ip text) returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.refuse_tries((select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.proof_limits(user_id, name, ip) l left join app_private.tries t on t.key = l.key));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
     -- of random bytes that nobody kept: verifying against it takes as long, and fails
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
+end $$;
+
+create function app_private.settle_proof(user_id uuid, name text, ip text, is_right boolean) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
+  perform app_private.refuse_tries((select max(app_private.count_try(l.key, l.most, l.within, not is_right))
+    from app_private.proof_limits(user_id, name, ip) l));
 end $$;
 
 create function app_private.begin_login(username text, ip text) returns text
@@ -106,37 +156,102 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   select app_private.begin_proof(app_private.account_named(username), username, ip)
 $$;
 
+create function app_private.settle_login(username text, ip text, is_right boolean) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.settle_proof(app_private.account_named(username), username, ip, is_right)
+$$;
+
 create function app_private.begin_confirmation(user_id uuid, ip text) returns text
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.begin_proof(user_id, user_id::text, ip)
 $$;
+
+create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.settle_proof(user_id, user_id::text, ip, is_right)
+$$;
 comment on function app_private.begin_login(text, text) is
-  'Counts a try to sign in as failed, in a transaction of its own, and returns the hash to verify the password with; '
-  'RATE_LIMITED after 5 for an account or 50 from an address in 15 minutes.';
+  'The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong tries.';
+comment on function app_private.settle_login(text, text, boolean) is
+  'Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.';
 comment on function app_private.begin_confirmation(uuid, text) is
   'Like begin_login, for a signed-in user who gives the password once more.';
-grant execute on function app_private.begin_login(text, text), app_private.begin_confirmation(uuid, text) to
-  plat_authenticator;
+comment on function app_private.settle_confirmation(uuid, text, boolean) is
+  'Like settle_login, for a signed-in user who gives the password once more.';
+grant execute on function app_private.begin_login, app_private.settle_login, app_private.begin_confirmation,
+  app_private.settle_confirmation to plat_authenticator;
 
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  address text := app_private.network_of(app_hidden.setting('ip'));
+  network text := app_private.network_of(app_hidden.setting('ip'));
 begin
-  -- This try was right, so it no longer counts against the address; others from there still do.
-  update app_private.tries t set moments = trim_array(t.moments, 1)
-    where t.key = 'login address ' || address and cardinality(t.moments) > 0;
-  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id;
+  delete from app_private.tries t where t.key = 'login ' || forgive_tries.user_id || ' ' || coalesce(network, '-');
+  insert into app_private.user_networks as n (user_id, network_sha256)
+    select forgive_tries.user_id, sha256(convert_to(network, 'UTF8')) where network is not null
+    on conflict on constraint user_networks_pkey do update set last_at = now()
+      where n.last_at < now() - interval '1 day';
+end $$;
+comment on function app_private.forgive_tries(uuid) is
+  'After the right password: the wrong ones from the same network count no longer, and the network is known.';
+
+-- New accounts: a refusal costs a look, the hash comes after it, and what was hashed counts, also where it made no
+-- account.
+create function app_private.sign_up_limits(ip text) returns table (key text, most int, within interval)
+language sql stable as $$
+  select t.key, l.most, l.within
+  from (values ('sign_up.network', 'sign up ' || app_private.network_of(ip)), ('sign_up.total', 'sign up')) t (name,
+    key)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.key is not null
+$$;
+
+create function app_private.refuse_sign_up(wait int) returns void
+language plpgsql volatile as $$
+begin
+  if wait > 0 then
+    perform app_hidden.fail('RATE_LIMITED', format('Too many new accounts at the moment. Wait %s seconds.', wait),
+      jsonb_build_object('retryAfterSeconds', wait));
+  end if;
 end $$;
 
+create function app_private.begin_sign_up(ip text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.refuse_sign_up((
+    select max(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within))
+    from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
+end $$;
+comment on function app_private.begin_sign_up(text) is
+  'RATE_LIMITED where no further account may be made from there at the moment; counts nothing.';
+
+create function app_private.count_sign_up(ip text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.refuse_sign_up((select max(app_private.count_try(l.key, l.most, l.within))
+    from app_private.sign_up_limits(ip) l));
+end $$;
+comment on function app_private.count_sign_up(text) is 'Counts a new account, in a transaction of its own.';
+grant execute on function app_private.begin_sign_up, app_private.count_sign_up to plat_authenticator;
+
 -- The operations.
+create policy self on app_hidden.duplicate_accounts for select to plat_user, plat_anonymous
+  using (user_id = (select app_public.current_user_id()));
+grant select on app_hidden.duplicate_accounts to plat_user, plat_anonymous;
+comment on table app_hidden.duplicate_accounts is
+  'What createAccount answered for an address that has an account: a user without identity and password, whom nobody '
+  'can '
+  'sign in as. It goes after an hour; the owner of the address is told by mail.';
+
 create function app_public.create_account(email app_public.email_address, password app_public.new_password,
   first_name text default null,
   last_name text default null, username text default null) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  address text := lower(email);
   new_user app_public.users;
   violated text;
+  is_new boolean;
 begin
   if email is null or password is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an e-mail address and a password.',
@@ -148,17 +263,27 @@ begin
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at)
     values (app_public.current_user_id(), first_name, last_name, now()) returning * into new_user;
-  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, lower(email), username);
-  insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  -- Whether the address has an account is told to its owner, by mail, and to nobody else: from here on both cases do
+  -- the
+  -- same, and the answer is the same.
+  insert into app_hidden.user_identities (user_id, email, username) values (new_user.id, address, username)
+    on conflict on constraint user_identities_email do nothing;
+  is_new := found;
+  if is_new then
+    insert into app_private.user_passwords (user_id, password_hash) values (new_user.id, password);
+  else
+    if exists (select from app_hidden.user_identities i where lower(i.username) = lower(create_account.username)) then
+      raise unique_violation using constraint = 'user_identities_username';
+    end if;
+    insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
+  end if;
+  perform app_private.request_verification(new_user.id);
   return new_user;
 exception
   when unique_violation then
     get stacked diagnostics violated = constraint_name;
     if violated = 'user_identities_username' then
       perform app_hidden.fail('CONFLICT', 'This user name is taken; choose another.', '{"field": "username"}');
-    elsif violated = 'user_identities_email' then
-      perform app_hidden.fail('CONFLICT',
-        'There is an account with this e-mail address already; sign in or reset its password.', '{"field": "email"}');
     end if;
     raise;
   when check_violation then
@@ -172,8 +297,11 @@ end $$;
 comment on function app_public.create_account(app_public.email_address,app_public.new_password,text,text,text) is
   E'@withoutViewer For those who have no account.\n@becomes id\n@arg email Where codes and notifications go; one '
   'account per address.\n@arg password 10 characters or more.\n@arg first_name Given name.\n@arg last_name Family '
-  'name.\n@arg username A further name for signing in, without @.\n\nCreates a user account. A viewer who is signed in '
-  'may do so too; it changes nothing about their own.';
+  'name.\n@arg username A further name for signing in, without @.\n\nCreates a user account, and sends a code to its '
+  'address for verifyEmail. Where the address has an account already, the answer is the same, nothing is made, and the '
+  'mail says so: who asks does not learn who has an account. A viewer who is signed in may do so too; it changes '
+  'nothing '
+  'about their own.';
 
 create function app_public.login(username text, password app_public.password_proof) returns app_public.authentication
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -205,19 +333,22 @@ end $$;
 comment on function app_public.login(text,app_public.password_proof) is
   E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes user_id\n@eachTime\n@arg '
   'username User name or e-mail address.\n@arg password The password of the account.\n\nExchanges a name and a '
-  'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account, or 50 from an '
-  'address, within 15 minutes.';
+  'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account from one network, '
+  'or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed '
+  'in from.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;
 
-create function app_private.authenticate_session(user_id uuid, session_epoch int)
+create function app_private.authenticate_session(user_id uuid, session_epoch int, session_id uuid default null)
 returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
 language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
   select u.id, null::uuid, false, null::uuid, null::text[]
   from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id and p.session_epoch = authenticate_session.session_epoch
+  where u.id = authenticate_session.user_id
+    and (p.session_epoch = authenticate_session.session_epoch
+      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
     and u.status = 'ACTIVE' and u.deleted_at is null
 $$;
-comment on function app_private.authenticate_session(uuid, int) is
-  'Who signs in with a login token of this user and epoch; no row when the password changed since or the user may not '
-  'sign in.';
-grant execute on function app_private.authenticate_session(uuid, int) to plat_authenticator;
+comment on function app_private.authenticate_session(uuid, int, uuid) is
+  'Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session '
+  'that was kept, or the user may not sign in.';
+grant execute on function app_private.authenticate_session(uuid, int, uuid) to plat_authenticator;

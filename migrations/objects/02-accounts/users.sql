@@ -47,17 +47,23 @@ grant update (username) on app_hidden.user_identities to plat_user;
 comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
 comment on constraint user_identities_username_format on app_hidden.user_identities is
   'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
-comment on constraint user_identities_email on app_hidden.user_identities is
-  'There is an account with this e-mail address already; sign in or reset its password.';
+comment on constraint user_identities_username_format on app_hidden.duplicate_accounts is
+  'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
 comment on index app_hidden.user_identities_username is 'This user name is taken; choose another.';
 comment on table app_private.user_passwords is
   'argon2id hashes; a higher session_epoch ends every login token issued before.';
 
 create function app_public.users_email(u app_public.users) returns app_public.email_address
-language sql stable as $$ select i.email from app_hidden.user_identities i where i.user_id = u.id $$;
+language sql stable as $$
+  select coalesce((select i.email from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.email from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$$;
 
 create function app_public.users_username(u app_public.users) returns text
-language sql stable as $$ select i.username from app_hidden.user_identities i where i.user_id = u.id $$;
+language sql stable as $$
+  select coalesce((select i.username from app_hidden.user_identities i where i.user_id = u.id),
+    (select d.username from app_hidden.duplicate_accounts d where d.user_id = u.id))
+$$;
 
 create function app_public.users_full_name(u app_public.users) returns text
 language sql stable as $$ select coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), u.slug) $$;

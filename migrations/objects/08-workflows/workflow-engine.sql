@@ -151,13 +151,15 @@ language sql stable as $$
   select case when e.id is not null then jsonb_build_object('id', e.id, 'name', e.name, 'occurredAt',
     to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id, 'actorType', e.actor_type,
-      'channel', e.channel, 'changes', e.changes, 'data', e.data) end
+      'channel', e.channel,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) end
 $$;
 comment on function app_private.event_json(app_public.events) is 'An event as conditions and texts know it.';
 
 create function app_private.execution_data(ids uuid[], step app_public.workflow_steps) returns table (execution_id uuid,
   data jsonb)
-language plpgsql stable rows 200 as $$
+language plpgsql volatile rows 200 as $$
 #variable_conflict use_column
 declare
   -- PERF: only the records that the step speaks of.
@@ -165,6 +167,8 @@ declare
     where step.config::text ~ ('\m' || r.root || '\M'));
   of_type text := (select w.subject_type from app_public.workflows w where w.id = step.workflow_id);
 begin
+  perform app_private.act_as_principal(w.principal_id, w.principal_token_id) from app_public.workflows w
+    where w.id = step.workflow_id;
   return query
     select e.id, s.data || jsonb_build_object('context', coalesce(e.context, '{}'), 'now',
       to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
@@ -177,9 +181,10 @@ begin
     join app_private.subject_data(of_type, array(select x.subject_id from app_public.workflow_executions x
       where x.id = any (ids)), roots) s on s.subject_id = e.subject_id
     where e.id = any (ids);
+  perform app_private.set_claims('{}');
 end $$;
 comment on function app_private.execution_data(uuid[], app_public.workflow_steps) is
-  'What the conditions and texts of a step know of each execution.';
+  'What the conditions and texts of a step know of each execution: as the principal of the workflow may read it.';
 
 -- Taking a step.
 create function app_private.due_workflow_steps() returns table (workflow_id uuid, steps_revision int, sequence int,
@@ -246,20 +251,38 @@ $$;
 comment on function app_private.due_executions(app_public.workflow_steps, int, uuid[]) is
   'Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.';
 
-create function app_private.begin_step(executions app_public.workflow_executions[]) returns void
+create function app_private.begin_step(step app_public.workflow_steps,
+  executions app_public.workflow_executions[]) returns boolean
 language plpgsql volatile as $$
 declare
   ids uuid[];
   cause uuid;
+  workflow app_public.workflows;
+  fault text;
 begin
   select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
     then min(e.trigger_event_id::text)::uuid end into ids, cause from unnest(executions) e;
   perform app_private.act_as_workflow(executions[1].depth + 1, cause);
   perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = step.workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is null then
+    return true;
+  end if;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = fault || ' Enable the workflow again, then resume.', holder = null, held_until = null
+    where e.id = any (ids) and e.status = 'RUNNING';
+  perform app_private.review_principal('app_public.workflows', workflow.id);
+  return false;
 end $$;
-comment on function app_private.begin_step(app_public.workflow_executions[]) is
+comment on function app_private.begin_step(app_public.workflow_steps, app_public.workflow_executions[]) is
   'What follows in the transaction is the doing of these executions, which are locked; those of them that have lost '
-  'what they are about are cancelled.';
+  'what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are '
+  'paused, and this is false.';
 
 create function app_private.step_at(workflow_id uuid, steps_revision int,
   sequence int) returns app_public.workflow_steps
@@ -271,7 +294,7 @@ comment on function app_private.step_at(uuid, int, int) is 'A step of a revision
 
 create function app_private.step_items(step app_public.workflow_steps,
   ids uuid[]) returns table (execution_id uuid, item text, step text)
-language sql stable rows 200 as $$
+language sql volatile rows 200 as $$
   select e.id, jsonb_build_object('executionId', e.id, 'attempt', e.attempts + 1, 'data', d.data)::text,
     -- Once: a config may be long.
     case when row_number() over () = 1 then
@@ -286,15 +309,24 @@ comment on function app_private.step_items(app_public.workflow_steps, uuid[]) is
 
 create function app_private.look_at_step(workflow_id uuid, steps_revision int, sequence int,
   most int) returns table (execution_id uuid, item text, step text)
-language plpgsql stable rows 200 as $$
+language plpgsql volatile rows 200 as $$
 #variable_conflict use_variable
 declare
   step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  workflow app_public.workflows := (select w from app_public.workflows w where w.id = workflow_id);
   ids uuid[] := array(select e.id from app_public.workflow_executions e
     where e.workflow_id = workflow_id and e.steps_revision = steps_revision and e.current_step = sequence
       and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
     order by e.scheduled_at limit most);
 begin
+  -- What the principal may not read is not read; take_workflow_step pauses the executions.
+  if app_private.act_for_workflow(workflow, app_private.step_permissions(step_of, workflow.subject_type,
+    workflow.trigger ->> 'event')) is not null then
+    perform app_private.set_claims('{}');
+    return query select i.id, null::text, null::text from unnest(ids) i (id);
+    return;
+  end if;
+  perform app_private.set_claims('{}');
   return query
     select i.id, s.item, s.step from unnest(ids) i (id)
     left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
@@ -316,11 +348,12 @@ begin
   if taken is null then
     return;
   end if;
-  perform app_private.begin_step(taken);
+  if not app_private.begin_step(step_of, taken) then
+    return;
+  end if;
   with claimed as (
-    update app_public.workflow_executions e set status = 'RUNNING', started_at = coalesce(e.started_at, now()),
-        holder = holder, held_until = now() + lease
-      where e.id in (select t.id from unnest(taken) t) and e.status in ('PENDING', 'RUNNING')
+    update app_public.workflow_executions e set holder = holder, held_until = now() + lease
+      where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING'
       returning e.id)
   select array_agg(c.id) into ids from claimed c;
   return query select s.* from app_private.step_items(step_of, ids) s;
@@ -343,7 +376,9 @@ begin
   if held is null then
     return;
   end if;
-  perform app_private.begin_step(held);
+  if not app_private.begin_step((select s from app_public.workflow_steps s where s.id = step_id), held) then
+    return;
+  end if;
   perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
     where exists (select from app_public.workflow_executions e
       where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
@@ -377,9 +412,9 @@ begin
   if taken is null then
     return null;
   end if;
-  perform app_private.begin_step(taken);
-  update app_public.workflow_executions e set status = 'RUNNING', started_at = now()
-    where e.id in (select t.id from unnest(taken) t) and e.status = 'PENDING';
+  if not app_private.begin_step(step, taken) then
+    return '{}';
+  end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
     from app_public.workflow_executions e where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING';
   if work is null then

@@ -1,0 +1,56 @@
+/** How many connections there may be: sockets are file descriptors, which the database's connections and files need too. */
+import { readFileSync } from "node:fs";
+import { networkOf } from "../auth/network.ts";
+
+export interface ConnectionLimits {
+  /** Open connections of the process. */
+  readonly total: number;
+  /** Of one address, or of one network where it is IPv6. */
+  readonly ofAddress: number;
+}
+
+/** A connection over TLS takes about 100 KB, so this many stay below half a gigabyte. */
+const most = 4_096;
+
+/** Descriptors that this process may have; a cautious guess where the system does not tell. */
+function descriptorLimit(): number {
+  try {
+    const [, soft] =
+      /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    return soft === "unlimited" ? Infinity : Number(soft ?? 1_024);
+  } catch {
+    return 1_024;
+  }
+}
+
+/** Half of the descriptors at most; one address has a quarter of that, so that it takes several to keep others out. */
+export function connectionLimits(descriptors = descriptorLimit()): ConnectionLimits {
+  const total = Math.max(16, Math.min(most, Math.floor(descriptors / 2)));
+  return { total, ofAddress: Math.max(8, Math.min(256, Math.floor(total / 4))) };
+}
+
+/**
+ * Counts the connections of each address.
+ * @param isProxy whether an address speaks for many, which then has no limit of its own
+ */
+export function countByAddress(limit: number, isProxy: (address: string) => boolean) {
+  const counts = new Map<string, number>();
+  return {
+    /** @returns what gives the place back, once; undefined where the address has as many as it may */
+    take(address: string | undefined): (() => void) | undefined {
+      if (address !== undefined && isProxy(address)) return () => {};
+      const network = networkOf(address);
+      const count = counts.get(network) ?? 0;
+      if (count >= limit) return undefined;
+      counts.set(network, count + 1);
+      let taken = true;
+      return () => {
+        if (!taken) return;
+        taken = false;
+        const left = counts.get(network)! - 1;
+        if (left === 0) counts.delete(network);
+        else counts.set(network, left);
+      };
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+
+const PIECE = 65_536;
+
+function* pieces(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+}
+
+/**
+ * Ends a response with a text, a piece after the other: only so is it seen how far a slow reader has come (see pace.ts).
+ * A reader who leaves early is no failure.
+ */
+export async function endInPieces(response: ServerResponse, text: string): Promise<void> {
+  if (text.length <= PIECE) return void response.end(text);
+  await pipeline(Readable.from(pieces(Buffer.from(text))), response).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+  });
+}

@@ -1,0 +1,113 @@
+/** JSON as callers send it: measured byte by byte before anything is built of it, since a byte can become an object. */
+import { CodedError } from "../errors.ts";
+
+export const jsonLimits = {
+  /** Members, elements, objects and arrays of one text: an object of 16 bytes can take 100 in memory. */
+  values: 250_000,
+  /** Braces and brackets in each other. */
+  depth: 64,
+} as const;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** What a text holds, counted as far as the limits go. */
+export interface JsonMeasure {
+  /** An upper bound: each comma ends a value, each bracket and brace begins one. */
+  values: number;
+  depth: number;
+}
+
+/** The position of the quote that ends the string which begins at `from`; the length where none does. */
+function endOfString(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) return at;
+    if (byte === BACKSLASH) at++;
+  }
+  return bytes.length;
+}
+
+/**
+ * Counts what the text would become, without building any of it; ends where a limit is passed. A text that is no JSON has
+ * some measure too.
+ */
+export function measureJson(bytes: Uint8Array, limits: JsonMeasure = jsonLimits): JsonMeasure {
+  const found = { values: 0, depth: 0 };
+  let depth = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    switch (bytes[at]) {
+      case QUOTE:
+        at = endOfString(bytes, at + 1);
+        break;
+      case COMMA:
+        found.values++;
+        break;
+      case OPEN_BRACKET:
+      case OPEN_BRACE:
+        found.values++;
+        if (++depth > found.depth) found.depth = depth;
+        break;
+      case CLOSE_BRACKET:
+      case CLOSE_BRACE:
+        depth--;
+    }
+    if (found.values > limits.values || found.depth > limits.depth) return found;
+  }
+  return found;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The value of a text in UTF-8.
+ * @param what how messages call the text, such as "The body"
+ * @throws CodedError BAD_USER_INPUT for what is no JSON or nested too deeply, LIMIT_EXCEEDED for too many values
+ */
+export function parseJson(bytes: Uint8Array, what: string): unknown {
+  const { values, depth } = measureJson(bytes);
+  if (depth > jsonLimits.depth)
+    throw new CodedError("BAD_USER_INPUT", `Values may be nested ${jsonLimits.depth} levels deep at most.`);
+  if (values > jsonLimits.values)
+    throw new CodedError(
+      "LIMIT_EXCEEDED",
+      `${what} may hold ${jsonLimits.values} values at most; send fewer at a time.`,
+      { limit: jsonLimits.values },
+    );
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw new CodedError("BAD_USER_INPUT", `${what} is not valid JSON in UTF-8.`);
+  }
+}
+
+/** Whether a text of JSON can hold a NUL character: only as an escape, since a bare one is no JSON. */
+export const mayHoldNul = (bytes: Uint8Array): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes("\\u0000");
+
+/**
+ * The path of the first text, name of a member included, that holds a NUL character; undefined where none does. Recursive,
+ * since the depth of parsed values is bounded, and without an allocation per value.
+ */
+export function pathOfNul(value: unknown, path: string): string | undefined {
+  if (typeof value === "string") return value.includes("\0") ? path : undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const found = pathOfNul(value[index], "");
+      if (found !== undefined) return `${path}.${index}${found}`;
+    }
+    return undefined;
+  }
+  for (const key in value) {
+    if (key.includes("\0")) return path;
+    const found = pathOfNul((value as Record<string, unknown>)[key], "");
+    if (found !== undefined) return `${path}.${key}${found}`;
+  }
+  return undefined;
+}

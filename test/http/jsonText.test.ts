@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { createBodyMemory } from "../../src/http/bodyMemory.ts";
+import { parseGraphQLRequest } from "../../src/http/graphqlRequest.ts";
+import { jsonLimits, measureJson, parseJson } from "../../src/http/jsonText.ts";
+import { startServer, type TestServer, tokens } from "./server.ts";
+
+const bodyWith = (value: string) => Buffer.from(`{"query":"{ ok }","variables":{"a":${value}}}`);
+
+/** What a value of JSON becomes, by the definition: itself and everything in it. */
+function count(value: unknown): number {
+  return typeof value === "object" && value !== null
+    ? 1 + Object.values(value).reduce((sum: number, child) => sum + count(child), 0)
+    : 1;
+}
+
+test.each([
+  ["[]"],
+  ["[1,1,1]"],
+  ['{"a":{"b":[1,{"c":null}]},"d":"x"}'],
+  ['["\\"],[{","\\\\",",[{"]'],
+  ['"[[[[,,,,"'],
+  ['[{},{},[[]],"\\u005b"]'],
+])("%s is measured as what it becomes", (text) => {
+  const { values } = measureJson(Buffer.from(text));
+  // Every value but the outermost begins with a bracket or follows one or a comma; a container can do both.
+  expect(values + 1).toBeGreaterThanOrEqual(count(JSON.parse(text)));
+  expect(values).toBeLessThanOrEqual(2 * count(JSON.parse(text)));
+});
+
+test("so many values and levels pass, one more does not", () => {
+  const ones = (amount: number) => Buffer.from(`[${"1,".repeat(amount - 1)}1]`);
+  expect(parseJson(ones(jsonLimits.values), "The body")).toHaveLength(jsonLimits.values);
+  expect(() => parseJson(ones(jsonLimits.values + 1), "The body")).toThrow(/250000 values at most/);
+  const nested = (depth: number) => Buffer.from("[".repeat(depth) + "]".repeat(depth));
+  expect(parseJson(nested(jsonLimits.depth), "The body")).toEqual(expect.any(Array));
+  expect(() => parseJson(nested(jsonLimits.depth + 1), "The body")).toThrow(/64 levels deep/);
+});
+
+test.each([
+  ["ones", `[${"1,".repeat(4_999_000)}1]`],
+  ["empty objects", `[${"{},".repeat(3_330_000)}1]`],
+  ["empty arrays", `[${"[],".repeat(3_330_000)}1]`],
+  ["members", `{${'"a":1,'.repeat(1_660_000)}"b":1}`],
+])("10 MB of %s are refused before anything is built of them", (_name, value) => {
+  const bytes = bodyWith(value);
+  // Of a text that is no value: where the scan did not end early, parsing would have found that.
+  bytes[bytes.length - 3] = 0x2c;
+  const before = process.memoryUsage().heapUsed;
+  expect(() => parseGraphQLRequest(bytes)).toThrow(expect.objectContaining({ code: "LIMIT_EXCEEDED" }));
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(8_000_000);
+});
+
+test("a NUL character is found wherever it is, and text that only looks like one passes", () => {
+  const refusedAt = (value: string) => {
+    try {
+      parseGraphQLRequest(bodyWith(value));
+    } catch (error) {
+      return (error as { extensions?: { field?: string } }).extensions?.field;
+    }
+    return undefined;
+  };
+  expect(refusedAt('[1,{"b":["x","\\u0000"]}]')).toBe("variables.a.1.b.1");
+  expect(refusedAt('{"b":{"c\\u0000":1}}')).toBe("variables.a.b");
+  expect(refusedAt('"\\\\u0000"')).toBeUndefined();
+});
+
+test("duplicate members count as often as they are sent; the last one is meant", () => {
+  expect(parseGraphQLRequest(Buffer.from('{"query":"{ a }","query":"{ b }"}')).query).toBe("{ b }");
+  expect(() => parseGraphQLRequest(bodyWith(`{${'"a":1,'.repeat(jsonLimits.values)}"a":1}`))).toThrow(
+    /values at most/,
+  );
+});
+
+describe("memory for bodies", () => {
+  const limits = { total: 100, ofOne: 40, ofStrangers: 50, free: 5 };
+  const stranger = (network: string) => ({ userId: null, network });
+  const viewer = (userId: string) => ({ userId, network: "192.0.2.1" });
+
+  test("one viewer, one network, all strangers and everybody have so much, and wait for more", async () => {
+    const memory = createBodyMemory(limits, 50);
+    const refused = expect.objectContaining({ code: "RATE_LIMITED", extensions: { retryAfterSeconds: 1 } });
+    const back = await memory.take(40, viewer("a"));
+    await expect(memory.take(6, viewer("a"))).rejects.toEqual(refused);
+    await memory.take(5, viewer("a"));
+    await memory.take(30, stranger("192.0.2.1"));
+    await expect(memory.take(11, stranger("192.0.2.1"))).rejects.toEqual(refused);
+    await expect(memory.take(21, stranger("192.0.2.2"))).rejects.toEqual(refused);
+    const strangers = await memory.take(20, stranger("192.0.2.2"));
+    await expect(memory.take(11, viewer("b"))).rejects.toEqual(refused);
+    // Who waits comes when there is room, even behind somebody for whom there is none.
+    const first = memory.take(40, viewer("a"));
+    const behind = memory.take(10, viewer("b"));
+    await behind;
+    back();
+    back();
+    (await first)();
+    strangers();
+    await memory.take(40, viewer("c"));
+    await expect(memory.take(31, viewer("b"))).rejects.toEqual(refused);
+  });
+
+  test("only so many of one sender wait; the next is refused at once", async () => {
+    const memory = createBodyMemory(limits, 50);
+    await memory.take(40, viewer("a"));
+    const waiting = Array.from({ length: 16 }, () => memory.take(6, viewer("a")).catch(() => "late"));
+    let isRefused = false;
+    const next = memory.take(6, viewer("a")).catch(() => (isRefused = true));
+    await Promise.resolve();
+    await next;
+    expect(isRefused).toBe(true);
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(["late"]));
+  });
+});
+
+describe("over HTTPS", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(async () => server[Symbol.asyncDispose]());
+  const headers = { "content-type": "application/json", authorization: `Bearer ${tokens.good}` };
+
+  test("too many values are refused with a code", async () => {
+    const body = bodyWith(`[${"1,".repeat(4_999_000)}1]`);
+    const answer = await server.send({ headers, body });
+    expect([answer.status, answer.json.errors[0].extensions]).toEqual([
+      400,
+      expect.objectContaining({ code: "LIMIT_EXCEEDED", limit: 250_000 }),
+    ]);
+  });
+
+  test("large bodies that one viewer sends at once are read in turn", async () => {
+    const body = bodyWith(`"${"x".repeat(9_000_000)}"`);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => server.send({ headers, body })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+  });
+});

@@ -1,0 +1,224 @@
+/**
+ * Databases with one rule taken away: a policy, a grant, a permission that a policy or function asks for, a check that a function makes.
+ * Each has to make some test fail.
+ */
+import type { Client } from "pg";
+import { variantsOfExpression, variantsOfQuery } from "./expressions.ts";
+
+/** A change of the schema that takes one rule away. */
+export interface Mutant {
+  /** The same in every run. */
+  id: string;
+  kind: "policy" | "grant" | "function";
+  /** The table or function it is about, with its schema. */
+  about: string;
+  change: string;
+  sql: string;
+  /** Equal for rules that a generator made for several tables, but for the names of tables and permissions. */
+  likeness: string;
+}
+
+const schemas = "('app_public', 'app_hidden', 'app_private')";
+
+/** All mutants of a migrated database. */
+export async function findMutants(client: Client): Promise<Mutant[]> {
+  const predicates = await permissionPredicates(client);
+  return [
+    ...(await ofPolicies(client, predicates)),
+    ...(await ofGrants(client)),
+    ...(await ofFunctions(client, predicates)),
+  ].map((mutant, index, all) => ({
+    ...mutant,
+    id: numbered(mutant.id, all.slice(0, index).filter(({ id }) => id === mutant.id).length),
+  }));
+}
+
+const numbered = (id: string, before: number) => (before === 0 ? id : `${id} (${before + 1})`);
+
+/** Functions that answer yes or no to a policy. */
+async function permissionPredicates(client: Client): Promise<Set<string>> {
+  const { rows } = await client.query<{ name: string }>(
+    `select distinct n.nspname || '.' || p.proname as name
+     from pg_depend d
+     join pg_proc p on p.oid = d.refobjid and p.prorettype = 'boolean'::regtype
+     join pg_namespace n on n.oid = p.pronamespace and n.nspname in ${schemas}
+     where d.classid = 'pg_policy'::regclass and d.refclassid = 'pg_proc'::regclass`,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+interface Policy {
+  table: string;
+  name: string;
+  permissive: boolean;
+  using: string | null;
+  check: string | null;
+}
+
+async function ofPolicies(client: Client, predicates: ReadonlySet<string>): Promise<Mutant[]> {
+  const { rows } = await client.query<Policy>(
+    `select polrelid::regclass::text as table, quote_ident(polname) as name, polpermissive as permissive,
+       pg_get_expr(polqual, polrelid) as using, pg_get_expr(polwithcheck, polrelid) as check
+     from pg_policy join pg_class c on c.oid = polrelid where c.relnamespace::regnamespace::text in ${schemas}
+     order by 1, 2`,
+  );
+  return rows.flatMap((policy) => {
+    const { table, name, using, check } = policy;
+    const mutant = (change: string, sql: string): Mutant => ({
+      id: `${table} policy ${name}: ${change}`,
+      kind: "policy",
+      about: table,
+      change,
+      sql,
+      likeness: likeness(`${name} ${change} ${using} ${check}`, table),
+    });
+    const alter = (part: "using" | "with check", expression: string) =>
+      `alter policy ${name} on ${table} ${part} (${expression})`;
+    const parts = [
+      ["using", using],
+      ["with check", check],
+    ] as const;
+    return [
+      mutant("dropped", `drop policy ${name} on ${table}`),
+      ...parts.flatMap(([part, expression]) =>
+        expression && expression !== "true"
+          ? [
+              mutant(`${part} → true`, alter(part, "true")),
+              ...variantsOfExpression(expression, predicates).map(({ change, sql }) =>
+                mutant(`${part}: ${change}`, alter(part, sql)),
+              ),
+            ]
+          : [],
+      ),
+    ];
+  });
+}
+
+async function ofGrants(client: Client): Promise<Mutant[]> {
+  const { rows } = await client.query<{ about: string; role: string; privilege: string; on: string }>(
+    `with granted as (
+       select c.oid::regclass::text as about, a.grantee, a.privilege_type as privilege, 'table ' || c.oid::regclass as on
+       from pg_class c, aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ${schemas} and c.relkind in ('r', 'v', 'm', 'p')
+       union all
+       select c.oid::regclass::text, x.grantee, x.privilege_type || '(' || string_agg(quote_ident(a.attname), ', ' order by a.attnum) || ')', 'table ' || c.oid::regclass
+       from pg_class c join pg_attribute a on a.attrelid = c.oid, aclexplode(a.attacl) x
+       where c.relnamespace::regnamespace::text in ${schemas} group by c.oid, x.grantee, x.privilege_type
+       union all
+       select n.nspname || '.' || p.proname, a.grantee, a.privilege_type, 'function ' || p.oid::regprocedure
+       from pg_proc p join pg_namespace n on n.oid = p.pronamespace, aclexplode(p.proacl) a where n.nspname in ${schemas})
+     select about, r.rolname as role, privilege, granted.on from granted join pg_roles r on r.oid = grantee
+     where r.rolname like 'plat\\_%' and not r.rolsuper
+     order by 1, 2, 3, 4`,
+  );
+  return rows.map(({ about, role, privilege, on }) => ({
+    id: `grant ${privilege} on ${on} to ${role}`,
+    kind: "grant",
+    about,
+    change: "revoked",
+    sql: `revoke ${privilege} on ${on} from ${role}`,
+    likeness: `grant ${privilege} on ${on} to ${role}`,
+  }));
+}
+
+interface Routine {
+  oid: string;
+  name: string;
+  signature: string;
+  language: "sql" | "plpgsql";
+  source: string;
+  definition: string;
+}
+
+/** Of SQL functions their conditions, of procedural ones the checks that refuse and the permissions that they ask for. */
+async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Promise<Mutant[]> {
+  const { rows } = await client.query<Routine>(
+    `select p.oid::text, n.nspname || '.' || p.proname as name, p.oid::regprocedure::text as signature, l.lanname as language,
+       p.prosrc as source, pg_get_functiondef(p.oid) as definition
+     from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+     where n.nspname in ${schemas} and l.lanname in ('sql', 'plpgsql') and p.prokind = 'f' and p.prosqlbody is null
+     order by 3`,
+  );
+  return rows.flatMap((routine) => {
+    const variants =
+      routine.language === "sql" ? ofSqlBody(routine, predicates) : ofBlocks(routine, predicates);
+    return variants.map(({ change, sql }) => ({
+      id: `${routine.signature}: ${change}`,
+      kind: "function" as const,
+      about: routine.name,
+      change,
+      sql,
+      likeness: `${routine.signature}: ${change}`,
+    }));
+  });
+}
+
+/** Only of those that decide on permissions themselves, or ask another that does. */
+function ofSqlBody({ name, source, definition }: Routine, predicates: ReadonlySet<string>) {
+  const decides = predicates.has(name);
+  if (!decides && ![...predicates].some((predicate) => source.includes(predicate))) return [];
+  return variantsOfQuery(source, predicates)
+    .filter(
+      ({ change }) => decides || [...predicates].some((predicate) => change.startsWith(`${predicate}(`)),
+    )
+    .map(({ change, sql }) => ({ change, sql: withSource(definition, source, sql) }));
+}
+
+/** A condition, up to what is done first where it holds. */
+const refusal =
+  /\b(?:els)?if\s+((?:(?!\b(?:then|case|loop|begin)\b)[^;])*?)\s+then\s+(?:perform\s+[\w.]*\b(?:fail|refuse\w*)\s*\(|raise\s+(?:exception|sqlstate|using|'))/gi;
+const requirement = /\bperform\s+([\w.]*\brequire_\w+)\s*\(/gi;
+
+function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<string>) {
+  const code = withoutTexts(source);
+  const changed = (from: number, to: number, by: string, change: string) => ({
+    change,
+    sql: withSource(definition, source, source.slice(0, from) + by + source.slice(to)),
+  });
+  return [
+    ...[...code.matchAll(refusal)].map((match) => {
+      const from = match.index + match[0].indexOf(match[1]!, 2);
+      const to = from + match[1]!.length;
+      return changed(from, to, "false", `if ${line(source.slice(from, to))} → never`);
+    }),
+    ...[...code.matchAll(requirement)].map(({ index }) => {
+      const to = code.indexOf(";", index);
+      return changed(index, to, "null", `${line(source.slice(index, to))} → nothing`);
+    }),
+    ...[...predicates].flatMap((predicate) =>
+      [...code.matchAll(new RegExp(`\\b${predicate.replace(".", "\\.")}\\(`, "g"))].map(({ index }) => {
+        const to = endOfCall(code, index);
+        return changed(index, to, "true", `${line(source.slice(index, to))} → true`);
+      }),
+    ),
+  ];
+}
+
+/** The same code, without what strings and comments say. */
+function withoutTexts(source: string): string {
+  return source.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'/g, (text) =>
+    text.startsWith("'") ? `'${"x".repeat(text.length - 2)}'` : " ".repeat(text.length),
+  );
+}
+
+function endOfCall(code: string, from: number): number {
+  let depth = 0;
+  for (let i = code.indexOf("(", from); i < code.length; i++) {
+    if (code[i] === "(") depth++;
+    if (code[i] === ")" && --depth === 0) return i + 1;
+  }
+  return code.length;
+}
+
+const line = (text: string) => text.replace(/\s+/g, " ").slice(0, 160);
+
+/** The statement that replaces the function by one with another body. */
+function withSource(definition: string, source: string, changed: string): string {
+  const at = definition.lastIndexOf(source);
+  return definition.slice(0, at) + changed + definition.slice(at + source.length);
+}
+
+const likeness = (text: string, table: string) =>
+  text
+    .replaceAll(table, "this")
+    .replaceAll(table.split(".").pop()!, "this")
+    .replace(/'[a-z]+\.[a-z]+'/g, "'a.permission'");
