@@ -37,6 +37,8 @@ export interface Compute {
   runTexts(tenant: string, task: TaskName, shared: unknown, items: readonly string[]): Promise<string[]>;
   /** Whether a tenant has used up its share. Whoever takes work that can wait leaves it alone meanwhile; once this stops, anybody's. */
   isSpent(tenant: string): boolean;
+  /** All of whom that is so. */
+  spent(): string[];
   /** Ends the threads; what is under way is rejected. */
   stop(): Promise<void>;
 }
@@ -109,6 +111,7 @@ export function createCompute({
   };
 
   function next(): Tenant | undefined {
+    if (stopping) return undefined;
     let chosen: Tenant | undefined;
     for (const tenant of tenants.values())
       if (!tenant.isComputing && tenant.jobs.length > 0 && !(chosen && spentBy(chosen) <= spentBy(tenant)))
@@ -118,7 +121,7 @@ export function createCompute({
 
   /** Gives what waits to threads that do nothing, and starts further ones. */
   function dispatch(): void {
-    for (let tenant = next(); tenant && !stopping; tenant = next()) {
+    for (let tenant = next(); tenant; tenant = next()) {
       const thread = [...threads].find(({ isReady, job }) => isReady && !job);
       if (!thread) {
         const starting = [...threads].filter(({ isReady }) => !isReady).length;
@@ -279,6 +282,7 @@ export function createCompute({
       const tenant = tenants.get(id);
       return stopping || (tenant !== undefined && spentBy(tenant) > shareMs);
     },
+    spent: () => [...tenants.keys()].filter(compute.isSpent),
     async stop() {
       stopping = true;
       const jobs = [...tenants.values()].flatMap((tenant) => tenant.jobs);

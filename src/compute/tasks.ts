@@ -23,15 +23,15 @@ export type StepResult = { executionId: string; attempt: number } & (
 export type Computed<T> = { value: T } | { over: string };
 
 /** A function over what all items of a piece of work share, and one of them. */
-interface Task<Shared, Item, Result> {
-  run(shared: Shared, item: Item): Result;
+interface Task<S, I, R> {
+  run(shared: S, item: I): R;
   /** The result where the item costs too much. */
-  over(message: string, item: Item): Result;
+  over(message: string, item: I): R;
 }
-const task = <Shared, Item, Result>(given: Task<Shared, Item, Result>) => given;
+const task = <S, I, R>(given: Task<S, I, R>) => given;
 /** One whose result says by itself that it costs too much. */
-const computed = <Shared, Item, Result>(run: (shared: Shared, item: Item) => Result) =>
-  task<Shared, Item, Computed<Result>>({
+const computed = <S, I, R>(run: (shared: S, item: I) => R) =>
+  task<S, I, Computed<R>>({
     run: (shared, item) => ({ value: run(shared, item) }),
     over: (message) => ({ over: message }),
   });

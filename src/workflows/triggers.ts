@@ -68,9 +68,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
   }
 
   /** Organizations that are left alone for the moment. */
-  const busyIn = (ways: ReadonlyMap<string, Promise<void>>, ids: Iterable<string>) => [
-    ...new Set([...ways.keys(), ...[...ids].filter((id) => compute.isSpent(id))]),
-  ];
+  const busyIn = (ways: ReadonlyMap<string, Promise<void>>) => [...ways.keys(), ...compute.spent()];
 
   /** Does the work of an organization beside that of others; what it held is released where it fails. */
   function beside(
@@ -82,24 +80,20 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
       again,
     }: { work: () => Promise<unknown>; release: () => Promise<unknown>; again: () => void },
   ): void {
-    spenders.add(organization);
-    const working = work()
-      .then(
-        () => again,
-        async (error: unknown) => {
-          await release().catch(() => {});
-          if (!(error instanceof ComputeStopped)) report(error);
-          return undefined;
-        },
-      )
-      .then((next) => {
+    const working = async () => {
+      try {
+        await work();
+      } catch (error) {
+        await release().catch(() => {});
+        if (!(error instanceof ComputeStopped)) report(error);
+        return;
+      } finally {
         ways.delete(organization);
-        next?.();
-      });
-    ways.set(organization, working);
+      }
+      again();
+    };
+    ways.set(organization, working());
   }
-  /** Organizations that have computed something here, and may have had their share. */
-  const spenders = new Set<string>();
 
   /** Reads on in one stream; whether there was one to read. */
   async function readEvents(): Promise<boolean> {
@@ -115,7 +109,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
       batch,
       pid,
       leaseSeconds,
-      busyIn(underway.events, spenders),
+      busyIn(underway.events),
     ]);
     const [claim] = rows;
     if (!claim) return false;
@@ -184,7 +178,7 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
       batch,
       pid,
       leaseSeconds,
-      busyIn(underway.runs, spenders),
+      busyIn(underway.runs),
     ]);
     const [claim] = rows;
     if (!claim) return false;

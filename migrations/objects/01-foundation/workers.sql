@@ -91,8 +91,8 @@ language sql stable rows 10 as $$
   where d.key is not null
 $$;
 comment on function app_private.deadly_keys() is
-  'The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job under '
-  'such a key again, such as the clock, adds what is set aside.';
+  'The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job '
+  'under such a key again, such as the clock, adds what is set aside.';
 
 create function app_private.note_job_done(key text) returns void
 language sql volatile as $$
