@@ -4,18 +4,10 @@ import { budgets } from "../../src/compute/budget.ts";
 import { ComputeStopped, createCompute, type Compute } from "../../src/compute/pool.ts";
 import { testCompute } from "../harness/compute.ts";
 import { until } from "../harness/until.ts";
+import { nestedAll, slowFilter, slowLoop } from "../workflows/bombs.ts";
 
 const compute = testCompute({ threads: 2, taskMs: 300 });
 const silent = { warn() {} };
-
-/** `all` over a literal list of 100 elements, nested: 100 to that power times a leaf that nobody can compute beforehand. */
-const nested = (levels: number): object =>
-  levels === 0
-    ? { ">": [{ secondsSince: "2020-01-01T00:00:00Z" }, 1] }
-    : { all: [Array.from({ length: 100 }, (_, n) => n), nested(levels - 1)] };
-
-/** A single filter that takes minutes, within which nobody looks at the time. */
-const catastrophe = `{{ (1..200000) | where_exp: "x", "x${" | plus: 1".repeat(500)}" | size }}`;
 
 const over = { over: expect.stringMatching(/takes? more/) };
 const runs = (amount: number, data: Record<string, unknown> = {}) =>
@@ -27,9 +19,9 @@ const refused = { error: expect.stringMatching(/take more computing/), code: "LI
 
 describe("conditions are counted", () => {
   test.each([4, 6, 18])("100 to the power of %i elements", async (levels) => {
-    expect(await compute.run("tenant", "condition", null, [{ condition: nested(levels), data: {} }])).toEqual(
-      [over],
-    );
+    expect(
+      await compute.run("tenant", "condition", null, [{ condition: nestedAll(levels), data: {} }]),
+    ).toEqual([over]);
   });
 
   test("what an honest condition goes through is within it", async () => {
@@ -38,7 +30,7 @@ describe("conditions are counted", () => {
     };
     const condition = {
       and: [
-        nested(2),
+        nestedAll(2),
         { some: [{ var: "lead.tags" }, { in: ["199", { var: "" }] }] },
         { in: ["xx", { var: "lead.note" }] },
       ],
@@ -58,10 +50,8 @@ describe("conditions are counted", () => {
 });
 
 describe("texts of a step share one budget", () => {
-  const loop = "{% for i in (1..3000) %}{% for j in (1..3000) %}{{ i | plus: j }}{% endfor %}{% endfor %}";
-
   test("150 of them, each of which is within it for a while", async () => {
-    const metadata = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`k${n}`, loop]));
+    const metadata = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`k${n}`, slowLoop]));
     expect(await write({ metadata })).toMatchObject(refused);
   });
 
@@ -105,7 +95,7 @@ describe("texts of a step share one budget", () => {
 });
 
 test("a thread that does not come back is ended; the item it was at fails, all others are computed", async () => {
-  const texts = ["{{ lead.name }}", catastrophe, "{{ lead.name | upcase }}", catastrophe, "last"];
+  const texts = ["{{ lead.name }}", slowFilter, "{{ lead.name | upcase }}", slowFilter, "last"];
   const results = await compute.run(
     "tenant",
     "mapping",
@@ -127,7 +117,7 @@ test("a thread that does not come back is ended; the item it was at fails, all o
 });
 
 test("within one piece of work as well, in its order", async () => {
-  const slow = "{% if slow %}" + catastrophe + "{% endif %}{{ n }}";
+  const slow = "{% if slow %}" + slowFilter + "{% endif %}{{ n }}";
   const items = Array.from({ length: 9 }, (_, n) => ({
     executionId: `e${n}`,
     attempt: 1,
@@ -152,7 +142,7 @@ function watched(work: Promise<unknown>) {
 
 describe("one tenant's work holds nobody else's", () => {
   test("while threads are stuck with it", async () => {
-    const many = watched(compute.run("greedy", "step", step({ text: catastrophe }), runs(20)));
+    const many = watched(compute.run("greedy", "step", step({ text: slowFilter }), runs(20)));
     expect(await write({ text: "{{ 1 | plus: 1 }}" }, { by: "other" })).toMatchObject({
       input: { text: "2" },
     });
@@ -188,7 +178,7 @@ describe("one tenant's work holds nobody else's", () => {
 
 test("what is under way when the service stops is rejected, and so is what comes later", async () => {
   const ending: Compute = createCompute({ log: silent });
-  const work = ending.run("tenant", "step", step({ text: catastrophe }), runs(1));
+  const work = ending.run("tenant", "step", step({ text: slowFilter }), runs(1));
   const [outcome] = await Promise.all([work.catch((error: unknown) => error), ending.stop()]);
   expect(outcome).toBeInstanceOf(ComputeStopped);
   await expect(ending.run("tenant", "condition", null, [{ condition: null }])).rejects.toThrow(
