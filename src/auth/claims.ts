@@ -25,6 +25,9 @@ export interface RequestFacts {
   readonly channel: string;
 }
 
+/** Strangers share few connections, so none of them may hold one for long. */
+const STRANGERS_STATEMENT_TIMEOUT = "8s";
+
 /**
  * The settings of a transaction that acts for these claims. The database's policies and functions read them; whatever is
  * not said here does not hold there.
@@ -36,6 +39,7 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
     "plat.request_id": facts.requestId,
     "plat.channel": facts.channel,
   };
+  if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
   if (userId !== null) settings["plat.user_id"] = userId;
   if (sessionId !== undefined) settings["plat.session_id"] = sessionId;
