@@ -227,4 +227,6 @@ test("a death that a job of the clock was not the cause of is forgotten when the
     await until(async () => (await owner.query("select from app_private.job_deaths")).rowCount === 0);
     await next.stop();
   }
+  // Two processes died at jobs of this key, and both jobs were done in the end.
+  expect((await runs()).map(({ done }) => done)).toEqual([false, true, false, true]);
 });
