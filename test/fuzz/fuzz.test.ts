@@ -1,0 +1,139 @@
+/**
+ * Random operations of the whole schema by everybody: nothing fails inside, nothing tells outsiders of what is not theirs, and what must
+ * hold of deals holds. The long form (`npm run test:long -- test/fuzz`) goes on until every operation has succeeded.
+ */
+import { afterAll, beforeAll, expect } from "@jest/globals";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { buildSchema } from "graphql";
+import { demoUser, loadDemo } from "../../src/demo/index.ts";
+import { broken } from "../deals/invariants.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { startPayments, type Payments } from "../harness/payments.ts";
+import type { Person } from "../harness/api.ts";
+import { password } from "../harness/signUp.ts";
+import { camel } from "../../src/plugins/codecs.ts";
+import { mutationOf } from "../harness/records.ts";
+import { long, randomFrom, testWithSeeds } from "../harness/seeds.ts";
+import { programOf } from "../harness/world.ts";
+import { Fuzzer, type Player } from "./fuzzer.ts";
+import type { Records } from "./records.ts";
+import { foreignIds, privateTables, stringsOf } from "./privacy.ts";
+import { recipes } from "./recipes.ts";
+
+const steps = Number(process.env.FUZZ_STEPS ?? (long ? 20_000 : 600));
+const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../schema.graphql"), "utf8"));
+let database: TestDatabase;
+let world: Payments;
+let tables: string[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await loadDemo(database.ownerUrl);
+  tables = await privateTables((world = await startPayments(database)).owner);
+}, 120_000);
+afterAll(async () => {
+  await world.stop();
+  await database.drop();
+});
+
+async function players(): Promise<Player[]> {
+  const { owen, ada, max, sam, bob, bea, olga, anonymous } = world;
+  const signIn = async (username: string) => {
+    for (const known of [password, demoUser.password]) {
+      const { data } = await anonymous.ask(mutationOf("login", "{ token }"), {
+        input: { username, password: known },
+      });
+      if (data?.login) return { ...world.person(data.login.token), email: username };
+    }
+    throw new Error(`${username} cannot sign in again.`);
+  };
+  const user = (name: string, person: Person, weight: number, party = "Harbour"): Player => ({
+    name,
+    person,
+    weight,
+    party,
+    renew: () => signIn(person.email!),
+  });
+  const reader = () => programOf(world, owner.person, { scopes: ["lead.read"] });
+  const owner = user("owner", owen, 10);
+  return [
+    owner,
+    user("admin", ada, 2),
+    user("member", max, 3),
+    user("seller", sam, 2),
+    user("builder", bob, 1),
+    user("buyer", bea, 3),
+    { name: "program", person: await reader(), weight: 1, party: "Harbour", renew: reader },
+    user("owner elsewhere", olga, 3, "Summit"),
+    user("owner of the demo", await signIn(demoUser.email), 10, "Lark"),
+    { name: "visitor", person: anonymous, weight: 2, party: "Nobody" },
+  ];
+}
+
+/** What is in the database before, so that records of all kinds and states are known. */
+async function learnRecords(records: Records): Promise<void> {
+  const parties: Record<string, string> = { [world.harbour.id]: "Harbour", [world.summit.id]: "Summit" };
+  const { rows } = await world.owner.query<{ name: string; owned: boolean }>(
+    `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id') as owned
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id' and a.atttypid = 'uuid'::regtype
+     where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'`,
+  );
+  for (const { name, owned } of rows) {
+    const type = camel(`_${name.replace(/ies$/, "y").replace(/(?<=ss|x|ch)es$|s$/, "")}`);
+    const of = name === "organizations" ? "id" : owned ? "organization_id" : "null";
+    const { rows: found } = await world.owner.query<{ id: string; of: string | null }>(
+      `select id, ${of} as of from app_public.${name}`,
+    );
+    for (const { id, of: organization } of found)
+      records.add(type, id, organization ? (parties[organization] ?? "Lark") : "Nobody");
+  }
+}
+
+testWithSeeds(
+  "random operations by everybody",
+  async (seed) => {
+    const random = randomFrom(seed);
+    const everybody = await players();
+    const fuzzer = new Fuzzer(schema, everybody, random, recipes(world));
+    await learnRecords(fuzzer.records);
+    const faults: string[] = [];
+    const told = new Map<string, Set<string>>();
+    for (let step = 0; step < steps && faults.length < 10; step++) {
+      const { player, operation, variables, answer } = await fuzzer.step();
+      for (const { message, extensions } of answer.errors ?? [])
+        if (!extensions?.code || extensions.code === "INTERNAL")
+          faults.push(`${player.name} ${operation} ${JSON.stringify(variables)}: ${message}`);
+      const sent = stringsOf(variables);
+      for (const text of stringsOf(answer.data))
+        if (!sent.has(text))
+          (told.get(player.name) ?? told.set(player.name, new Set()).get(player.name)!).add(text);
+      if (long && fuzzer.unreached.length === 0 && step > 5000) break;
+    }
+    expect(faults).toEqual([]);
+    const homes: Record<string, string[]> = { "owner elsewhere": [world.summit.id], visitor: [] };
+    for (const [name, organizations] of Object.entries(homes)) {
+      const found = await foreignIds(world.owner, tables, told.get(name) ?? new Set(), { organizations });
+      expect([name, found]).toEqual([name, []]);
+    }
+    expect(await broken(world.owner)).toEqual({});
+    if (process.env.FUZZ_TELL) tell(fuzzer);
+    if (long) expect(fuzzer.unreached).toEqual([]);
+  },
+  long || process.env.FUZZ_STEPS ? 3_600_000 : 120_000,
+);
+
+function tell({ operations }: Fuzzer): void {
+  for (const { field, tries, successes, refusals } of operations)
+    if (successes === 0)
+      process.stderr.write(
+        `${field.name}: ${tries} tries; ${[...refusals]
+          .toSorted((a, b) => b[1] - a[1])
+          .slice(0, 3)
+          .map(([text, count]) => `${count} × ${text}`)
+          .join(" | ")}\n`,
+      );
+  process.stderr.write(
+    `${operations.filter(({ successes }) => successes > 0).length} of ${operations.length} reached\n`,
+  );
+}
