@@ -5734,8 +5734,14 @@ create table app_public.events (
   actor_type               app_public.actor_type        not null, -- Who caused it.
   channel                  app_public.event_channel     not null, -- The way the change came in.
   request_id               text, -- The X-Request-Id of the request.
-  changes                  jsonb, -- The changed fields: {field: [before, after]}; null for a new record.
-  data                     jsonb                        not null, -- The record after the change.
+  -- @masked
+  --
+  -- The changed fields: {field: [before, after]}; null for a new record.
+  changes                  jsonb,
+  -- @masked
+  --
+  -- The record after the change.
+  data                     jsonb                        not null,
   -- @behavior -*
   --
   -- The event that led to this one.
@@ -5817,6 +5823,22 @@ begin
   end if;
   return null;
 end $function$;
+
+-- The changed fields that the viewer may read: {field: [before, after]}; null for a new record.
+create function app_public.events_changes(e app_public.events) returns jsonb
+language sql stable as $function$
+  select case when e.changes ?| app_hidden.masked_members(e.subject_type)
+    then app_hidden.event_changes(e.subject_type, e.subject_id, e.changes, e.data) else e.changes end
+$function$;
+grant execute on function app_public.events_changes(app_public.events) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- The record after the change; of a field that the viewer may not read, null.
+create function app_public.events_data(e app_public.events) returns jsonb
+language sql stable
+as $function$ select app_hidden.event_value(e.subject_type, e.subject_id, e.data, e.data) $function$;
+grant execute on function app_public.events_data(app_public.events) to plat_anonymous, plat_user;
 
 -- @filter afterSequence
 --
@@ -6485,7 +6507,7 @@ create table app_public.floor_plan_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -6825,7 +6847,7 @@ create table app_public.floor_plan_drawings (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -7195,7 +7217,7 @@ create table app_public.floor_plan_elevation_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -7569,7 +7591,7 @@ create table app_public.floor_plan_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -10434,7 +10456,7 @@ create table app_public.lot_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -12830,7 +12852,7 @@ create table app_public.open_houses (
   deleted_at               timestamp with time zone,
   title                    app_public.short_text, -- What it is called.
   description              app_public.long_text, -- What visitors can expect.
-  -- @masked
+  -- @writeOnly
   --
   -- CANCELED calls it off; the clock says the rest.
   status                   app_public.open_house_status not null default 'SCHEDULED',
@@ -13199,7 +13221,7 @@ grant execute on function app_public.open_houses_status(app_public.open_houses) 
 create table app_public.organization_avatars (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -15415,7 +15437,7 @@ create table app_public.personalization_discounts (
   applies_to               app_public.discount_base     not null default 'SELECTIONS_TOTAL',
   category_id              uuid, -- The category whose options it is of, with CATEGORY only.
   max_amount               app_public.money, -- The most that it takes off.
-  -- @masked
+  -- @writeOnly
   -- @behavior -insert -update
   --
   -- What it takes off.
@@ -15772,7 +15794,7 @@ create table app_public.personalization_selections (
   element_id               uuid                         not null, -- The element that it is for.
   option_id                uuid                         not null, -- The option.
   quantity                 numeric(12,2)                not null default 1, -- How many.
-  -- @masked
+  -- @writeOnly
   --
   -- The price of one.
   unit_price               app_public.money,
@@ -18010,7 +18032,7 @@ create table app_public.project_avatars (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -18346,7 +18368,7 @@ create table app_public.project_collections (
   -- Whether everybody sees it; of its projects they see the public ones.
   public                   boolean                      not null default false,
   sequence                 integer                      not null default 0, -- Place in the list.
-  -- @masked
+  -- @writeOnly
   --
   -- The projects of the organization that it has, in order; replaces those it had.
   project_ids              app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
@@ -18928,7 +18950,7 @@ create table app_public.project_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -19241,7 +19263,7 @@ create table app_public.project_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -19267,7 +19289,7 @@ create table app_public.project_images (
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
   category                 app_public.image_category    not null default 'OTHER', -- What it shows.
-  -- @masked
+  -- @writeOnly
   --
   -- The options that it shows, of its own project; replaces those it had.
   spec_option_ids          uuid[]                       not null default '{}'::uuid[],
@@ -20834,7 +20856,7 @@ create table app_public.promotions (
   amount                   app_public.money, -- The amount, in the currency of the project; either this or a percentage.
   percent                  numeric, -- The percentage, above 0 to 100; either this or an amount.
   max_amount               app_public.money, -- The most that the percentage comes to.
-  -- @masked
+  -- @writeOnly
   --
   -- DRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to endsAt until it
   --   is used up.
@@ -20851,15 +20873,15 @@ create table app_public.promotions (
   terms                    app_public.long_text, -- The small print.
   -- Whether everybody sees it who sees the project.
   public                   boolean                      not null default true,
-  -- @masked
+  -- @writeOnly
   --
   -- The units that a promotion of the scope UNITS is for; replaces those it had.
   unit_ids                 app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
-  -- @masked
+  -- @writeOnly
   --
   -- The lots that a promotion of the scope LOTS is for; replaces those it had.
   lot_ids                  app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
-  -- @masked
+  -- @writeOnly
   --
   -- The floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.
   floor_plan_ids           app_public.id_or_slug[]      not null default '{}'::app_public.id_or_slug[],
@@ -21400,7 +21422,7 @@ create table app_public.reservation_documents (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -22685,8 +22707,8 @@ plat_user;
 -- Why it was cancelled, in words; for the buyer where they cancelled it themselves.
 create function app_public.reservations_cancellation_reason(r app_public.reservations) returns app_public.long_text
 language sql stable as $function$
-  select case when r.cancellation_reason is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')
+  select case when r.cancellation_reason is not null and (app_hidden.deal_can(r.organization_id, r.project_id,
+    r.assignee_id, 'sale.read')
     or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
 $function$;
 grant execute on function app_public.reservations_cancellation_reason(app_public.reservations) to plat_anonymous,
@@ -22701,8 +22723,8 @@ grant execute on function app_public.reservations_events(app_public.reservations
 -- Free data of the organization's own programs; null for the buyer.
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
 language sql stable as $function$
-  select case when r.metadata is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.metadata end
+  select case when r.metadata is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.metadata end
 $function$;
 grant execute on function app_public.reservations_metadata(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -22717,8 +22739,8 @@ grant execute on function app_public.reservations_negotiation(app_public.reserva
 -- What the sales team noted; null for the buyer.
 create function app_public.reservations_notes(r app_public.reservations) returns app_public.long_text
 language sql stable as $function$
-  select case when r.notes is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.notes end
+  select case when r.notes is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.notes end
 $function$;
 grant execute on function app_public.reservations_notes(app_public.reservations) to plat_anonymous, plat_user;
 
@@ -23340,7 +23362,7 @@ create table app_public.site_plans (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -25412,7 +25434,7 @@ create table app_public.unit_images (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -25793,31 +25815,31 @@ create table app_public.units (
   -- The first price it was listed at.
   original_list_price      app_public.money,
   currency                 app_public.currency_code     not null, -- Currency of its amounts: the one of the project.
-  -- @masked
+  -- @writeOnly
   --
   -- Bedrooms; null for those of the floor plan.
   bedrooms                 integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Full bathrooms; null for those of the floor plan.
   baths                    integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Bathrooms without bath or shower; null for those of the floor plan.
   half_baths               integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Cars that the garage holds; null for those of the floor plan.
   garage                   integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Square feet; null for those of the floor plan.
   sqft                     integer,
-  -- @masked
+  -- @writeOnly
   --
   -- Monthly fee of the owners' association; null for the one of the floor plan.
   hoa_fee                  app_public.money,
-  -- @masked
+  -- @writeOnly
   --
   -- The side that it looks to; null for the one of the floor plan.
   orientation              app_public.orientation,
@@ -29571,7 +29593,7 @@ create table app_private.document_record (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The file: PDF, Office, text, CSV or an image, 50 MB at most.
@@ -29776,7 +29798,7 @@ create table app_private.image_record (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  -- @masked
+  -- @writeOnly
   -- @secret
   --
   -- The picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.
@@ -32958,12 +32980,21 @@ grant select on app_public.binding_offers to plat_anonymous, plat_user;
 -- A change of a price.
 create view app_public.price_changes
   with (security_barrier=true, security_invoker=true) as
-  select id as event_id, subject_id, occurred_at as at, actor_id, (((changes -> 'price') ->> 0))::numeric as "from",
-    (case when changes is null then data ->> 'price' else (changes -> 'price') ->> 1 end)::numeric as "to",
-    null::text as reason, occurred_at as effective_at
-  from app_public.events e
-  where subject_type = any (array['unit', 'lot'])
-    and case when changes is null then data ->> 'price' else (changes -> 'price') ->> 1 end is not null;
+  select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,
+    (((seen.changes -> 'price') ->> 0))::numeric as "from",
+    (
+      case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end
+    )::numeric as "to", null::text as reason, e.occurred_at as effective_at
+  from (
+    app_public.events e cross
+    join lateral (
+      select case when e.changes is null then app_public.events_data(e.*) else null::jsonb end as data,
+        app_public.events_changes(e.*) as changes offset 0
+    ) seen
+  )
+  where e.subject_type = any (array['unit', 'lot'])
+    and case when e.changes is null then e.data ->> 'price' else (e.changes -> 'price') ->> 1 end is not null
+    and case when e.changes is null then seen.data ->> 'price' else (seen.changes -> 'price') ->> 1 end is not null;
 -- Column "from": The price before; null where there was none.
 -- Column "to": @notNull
 --
@@ -32994,7 +33025,8 @@ grant select on app_public.price_changes to plat_anonymous, plat_user;
 -- The viewer's own membership in an organization.
 create view app_public.user_organization_connections
   with (security_barrier=true, security_invoker=true) as
-  select id, user_id, organization_id, role, title, notifications, joined_at
+  select id, user_id, organization_id, role, title,
+    app_public.organization_user_connections_notifications(m.*) as notifications, joined_at
   from app_public.organization_user_connections m
   where user_id = (select app_public.current_user_id());
 -- Column id: @notNull
@@ -36143,6 +36175,30 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.answered(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.appointments_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.appointments;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes', 'outcomeNote', value -> 'outcomeNote')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.appointments t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.appointments, app_hidden.columns_of('app_public.appointments', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes', 'outcome_note', value -> 'outcomeNote'));
+  return value
+      || case when value ? 'notes' and app_public.appointments_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.appointments_notes(r)) else '{}' end
+      || case when value ? 'outcomeNote' and app_public.appointments_outcome_note(r) is distinct from r.outcome_note then jsonb_build_object('outcomeNote', app_public.appointments_outcome_note(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null, 'outcomeNote', null);
+end $function$;
+grant execute on function app_hidden.appointments_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Whether the viewer may add a card now, and who they are at the processor.
 create function app_hidden.begin_card(repeat jsonb) returns jsonb
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -36584,6 +36640,30 @@ end $function$;
 grant execute on function app_hidden.begin_representative(text, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
+create function app_hidden.buyers_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.buyers;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cancellationReason', value -> 'cancellationReason', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.buyers t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.buyers, app_hidden.columns_of('app_public.buyers', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cancellation_reason', value -> 'cancellationReason', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.buyers_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.buyers_cancellation_reason(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.buyers_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.buyers_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cancellationReason', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.buyers_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year
 --   and later, 2,000 at most.
 create function app_hidden.calendar_appointments() returns table(
@@ -36778,6 +36858,14 @@ begin
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
+-- A record by the names of its columns that an event has by the names of the API.
+create function app_hidden.columns_of(relation regclass, record jsonb) returns jsonb
+language sql stable as $function$
+  select jsonb_object_agg(a.attname, record -> app_hidden.camel(a.attname)) from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+$function$;
+grant execute on function app_hidden.columns_of(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
+
 -- An address with its country, the given one where it has none; null for one without anything; an unknown country is
 --   refused.
 create function app_hidden.complete_address(address app_public.address, country text) returns app_public.address
@@ -36923,6 +37011,29 @@ begin
 end $function$;
 grant execute on function app_hidden.deleted_records(anyelement) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.deposits_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.deposits;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.deposits t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.deposits, app_hidden.columns_of('app_public.deposits', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notes', value -> 'notes'));
+  return value
+      || case when value ? 'notes' and app_public.deposits_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.deposits_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notes', null);
+end $function$;
+grant execute on function app_hidden.deposits_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Kilometres between two points, in degrees north and east.
 create function app_hidden.distance_km(
   latitude double precision, longitude double precision, other_latitude double precision,
@@ -36939,12 +37050,54 @@ grant execute on function app_hidden.distance_km(
   double precision, double precision, double precision, double precision
 ) to plat_anonymous, plat_user, plat_worker;
 
+-- The changes of an event without those whose value, before or after, the viewer may not read.
+create function app_hidden.event_changes(
+  subject_type text, subject_id uuid, changes jsonb, record jsonb
+) returns jsonb
+language sql stable as $function$
+  select changes - coalesce((
+    select array_agg(given.key) from (
+      select jsonb_object_agg(c.key, c.value -> 0) as before, jsonb_object_agg(c.key, c.value -> 1) as after
+      from jsonb_each(changes) c where c.key = any (app_hidden.masked_members(subject_type))) pair
+    cross join lateral (select app_hidden.event_value(subject_type, subject_id, pair.before, record) as before,
+      app_hidden.event_value(subject_type, subject_id, pair.after, record) as after) seen
+    cross join lateral jsonb_each(pair.before) given
+    where seen.before -> given.key is distinct from given.value
+      or seen.after -> given.key is distinct from pair.after -> given.key), '{}')
+$function$;
+grant execute on function app_hidden.event_changes(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Whether an event is among those wanted.
 create function app_hidden.event_matches(name text, wanted text[]) returns boolean
 language sql immutable as $function$
   select name = any (wanted) or split_part(name, '.', 1) || '.*' = any (wanted) or '*' = any (wanted)
 $function$;
 grant execute on function app_hidden.event_matches(text, text[]) to plat_anonymous, plat_user, plat_worker;
+
+-- Members of a record by the names of the API, as an event has them, with null for what the viewer may not read.
+--   record: the whole record of the event.
+create function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb, record jsonb) returns jsonb
+language sql stable as $function$
+  select case subject_type
+    when 'appointment' then app_hidden.appointments_event_value(subject_id, value, record)
+    when 'buyer' then app_hidden.buyers_event_value(subject_id, value, record)
+    when 'deposit' then app_hidden.deposits_event_value(subject_id, value, record)
+    when 'floor_plan' then app_hidden.floor_plans_event_value(subject_id, value, record)
+    when 'lot' then app_hidden.lots_event_value(subject_id, value, record)
+    when 'negotiation' then app_hidden.negotiations_event_value(subject_id, value, record)
+    when 'member' then app_hidden.organization_user_connections_event_value(subject_id, value, record)
+    when 'organization' then app_hidden.organizations_event_value(subject_id, value, record)
+    when 'charge' then app_hidden.processor_charges_event_value(subject_id, value, record)
+    when 'project' then app_hidden.projects_event_value(subject_id, value, record)
+    when 'reservation' then app_hidden.reservations_event_value(subject_id, value, record)
+    when 'spec_option' then app_hidden.spec_options_event_value(subject_id, value, record)
+    when 'unit' then app_hidden.units_event_value(subject_id, value, record)
+    when 'user' then app_hidden.users_event_value(subject_id, value, record)
+    else value end
+$function$;
+grant execute on function app_hidden.event_value(text, uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The next lines of the cursor that open_export opened for CSV or JSONL, as one text.
 create function app_hidden.export_lines(most integer) returns table(lines text, row_count integer)
@@ -37051,6 +37204,29 @@ language sql stable as $function$
     order by x.kind, x.sequence, x.id limit most) p
 $function$;
 grant execute on function app_hidden.floor_plan_pictures(uuid[], integer) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.floor_plans_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.floor_plans;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.floor_plans t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.floor_plans, app_hidden.columns_of('app_public.floor_plans', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.floor_plans_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.floor_plans_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('metadata', null);
+end $function$;
+grant execute on function app_hidden.floor_plans_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Text for comparing: without case and accents.
 create function app_hidden.fold(value text) returns text
@@ -37365,9 +37541,9 @@ begin
     wanted := array(
       select u.id from app_public.units u
       where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or u.price >= lead.budget_min)
-          and (lead.budget_max is null or u.price <= lead.budget_max)
-      order by u.price, u.id limit 3);
+        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
+          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
+      order by app_public.units_price(u), u.id limit 3);
   end if;
   return wanted;
 end $function$;
@@ -37426,6 +37602,30 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.lots;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('price', value -> 'price', 'premium', value -> 'premium', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.lots t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.lots, app_hidden.columns_of('app_public.lots', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('price', value -> 'price', 'premium', value -> 'premium', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.lots_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.lots_metadata(r)) else '{}' end
+      || case when value ? 'premium' and app_public.lots_premium(r) is distinct from r.premium then jsonb_build_object('premium', app_public.lots_premium(r)) else '{}' end
+      || case when value ? 'price' and app_public.lots_price(r) is distinct from r.price then jsonb_build_object('price', app_public.lots_price(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('price', null, 'premium', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.lots_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user, plat_worker;
+
 -- @withoutViewer Whoever sees the project sees what is for sale and its price; orders ask for projects that the
 --   viewer sees.
 --
@@ -37436,6 +37636,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     and u.deleted_at is null
 $function$;
 grant execute on function app_hidden.lowest_price(uuid) to plat_anonymous, plat_user, plat_worker;
+
+-- The members of an event's record that are masked columns; null where none is.
+create function app_hidden.masked_members(subject_type text) returns text[]
+language sql immutable parallel safe as $function$
+  select case subject_type
+    when 'appointment' then '{notes,outcomeNote}'::text[]
+    when 'buyer' then '{cancellationReason,metadata}'::text[]
+    when 'deposit' then '{notes}'::text[]
+    when 'floor_plan' then '{metadata}'::text[]
+    when 'lot' then '{price,premium,metadata}'::text[]
+    when 'negotiation' then '{floorPrice,cancellationReason,notes}'::text[]
+    when 'member' then '{notifications}'::text[]
+    when 'organization' then '{email,phone,address}'::text[]
+    when 'charge' then '{fee,net,metadata}'::text[]
+    when 'project' then '{metadata}'::text[]
+    when 'reservation' then '{cancellationReason,notes,metadata}'::text[]
+    when 'spec_option' then '{cost}'::text[]
+    when 'unit' then '{price,originalListPrice,estimatedDeliveryDate,soldPrice,metadata}'::text[]
+    when 'user' then '{emailVerifiedAt,lastLoginAt}'::text[] end
+$function$;
+grant execute on function app_hidden.masked_members(text) to plat_anonymous, plat_user, plat_worker;
 
 -- Purchases that the viewer sees as a seller and that contain every word.
 create function app_hidden.matching_buyers(query text) returns setof uuid
@@ -37522,6 +37743,31 @@ language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
 grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.negotiations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('floorPrice', value -> 'floorPrice', 'cancellationReason', value -> 'cancellationReason', 'notes', value -> 'notes')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.negotiations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.negotiations, app_hidden.columns_of('app_public.negotiations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('floor_price', value -> 'floorPrice', 'cancellation_reason', value -> 'cancellationReason', 'notes', value -> 'notes'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.negotiations_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.negotiations_cancellation_reason(r)) else '{}' end
+      || case when value ? 'floorPrice' and app_public.negotiations_floor_price(r) is distinct from r.floor_price then jsonb_build_object('floorPrice', app_public.negotiations_floor_price(r)) else '{}' end
+      || case when value ? 'notes' and app_public.negotiations_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.negotiations_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('floorPrice', null, 'cancellationReason', null, 'notes', null);
+end $function$;
+grant execute on function app_hidden.negotiations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- An application that the viewer may connect, with the organization or for themselves.
 create function app_hidden.offered_app(
@@ -37645,6 +37891,56 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.organization_can(uuid, text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.organization_user_connections_event_value(
+  record_id uuid, value jsonb, record jsonb
+) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.organization_user_connections;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('notifications', value -> 'notifications')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.organization_user_connections t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.organization_user_connections, app_hidden.columns_of('app_public.organization_user_connections', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('notifications', value -> 'notifications'));
+  return value
+      || case when value ? 'notifications' and app_public.organization_user_connections_notifications(r) is distinct from r.notifications then jsonb_build_object('notifications', app_public.organization_user_connections_notifications(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('notifications', null);
+end $function$;
+grant execute on function app_hidden.organization_user_connections_event_value(uuid, jsonb, jsonb) to plat_anonymous,
+plat_user, plat_worker;
+
+create function app_hidden.organizations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.organizations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.organizations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.organizations, app_hidden.columns_of('app_public.organizations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email', value -> 'email', 'phone', value -> 'phone', 'address', value -> 'address'));
+  return value
+      || case when value ? 'address' and app_public.organizations_address(r) is distinct from r.address then jsonb_build_object('address', app_public.organizations_address(r)) else '{}' end
+      || case when value ? 'email' and app_public.organizations_email(r) is distinct from r.email then jsonb_build_object('email', app_public.organizations_email(r)) else '{}' end
+      || case when value ? 'phone' and app_public.organizations_phone(r) is distinct from r.phone then jsonb_build_object('phone', app_public.organizations_phone(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('email', null, 'phone', null, 'address', null);
+end $function$;
+grant execute on function app_hidden.organizations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- A number as SQL reads it, from one as spreadsheets write it; anything else stays as it is.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable parallel safe strict as $function$
@@ -37660,6 +37956,31 @@ begin
     else value end;
 end $function$;
 grant execute on function app_hidden.plain_number(text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.processor_charges_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.processor_charges;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('fee', value -> 'fee', 'net', value -> 'net', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.processor_charges t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.processor_charges, app_hidden.columns_of('app_public.processor_charges', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('fee', value -> 'fee', 'net', value -> 'net', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'fee' and app_public.processor_charges_fee(r) is distinct from r.fee then jsonb_build_object('fee', app_public.processor_charges_fee(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.processor_charges_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.processor_charges_metadata(r)) else '{}' end
+      || case when value ? 'net' and app_public.processor_charges_net(r) is distinct from r.net then jsonb_build_object('net', app_public.processor_charges_net(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('fee', null, 'net', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.processor_charges_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- Whether the viewer has the permission in the project, be it for their own leads only.
 create function app_hidden.project_can(project_id uuid, organization_id uuid, permission text) returns boolean
@@ -37718,6 +38039,29 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select (now() at time zone p.time_zone)::date from app_public.projects p where p.id = $1
 $function$;
 grant execute on function app_hidden.project_today(uuid) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.projects_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.projects;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.projects t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.projects, app_hidden.columns_of('app_public.projects', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'metadata' and app_public.projects_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.projects_metadata(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('metadata', null);
+end $function$;
+grant execute on function app_hidden.projects_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The range that an input such as IntRange means.
 create function app_hidden.range_of(_type anyrange, low text, high text) returns anyrange
@@ -38270,6 +38614,31 @@ begin
 end $function$;
 grant execute on function app_hidden.require_whole_account() to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.reservations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.reservations;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cancellationReason', value -> 'cancellationReason', 'notes', value -> 'notes', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.reservations t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.reservations, app_hidden.columns_of('app_public.reservations', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cancellation_reason', value -> 'cancellationReason', 'notes', value -> 'notes', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'cancellationReason' and app_public.reservations_cancellation_reason(r) is distinct from r.cancellation_reason then jsonb_build_object('cancellationReason', app_public.reservations_cancellation_reason(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.reservations_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.reservations_metadata(r)) else '{}' end
+      || case when value ? 'notes' and app_public.reservations_notes(r) is distinct from r.notes then jsonb_build_object('notes', app_public.reservations_notes(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cancellationReason', null, 'notes', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.reservations_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- An amount, not negative, with the digits of its currency, rounded half up.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
 language sql stable as $function$
@@ -38430,6 +38799,29 @@ language sql stable strict as $function$
 $function$;
 grant execute on function app_hidden.slugify(text) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.spec_options_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.spec_options;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('cost', value -> 'cost')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.spec_options t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.spec_options, app_hidden.columns_of('app_public.spec_options', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('cost', value -> 'cost'));
+  return value
+      || case when value ? 'cost' and app_public.spec_options_cost(r) is distinct from r.cost then jsonb_build_object('cost', app_public.spec_options_cost(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('cost', null);
+end $function$;
+grant execute on function app_hidden.spec_options_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 create function app_hidden.spelling(name text) returns text
 language sql stable parallel safe strict as $function$
   -- Case, accents, spaces and points do not tell two headers apart.
@@ -38522,6 +38914,33 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.transitions_from(text, jsonb) to plat_anonymous, plat_user, plat_worker;
 
+create function app_hidden.units_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.units;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('price', value -> 'price', 'originalListPrice', value -> 'originalListPrice', 'estimatedDeliveryDate', value -> 'estimatedDeliveryDate', 'soldPrice', value -> 'soldPrice', 'metadata', value -> 'metadata')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.units t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.units, app_hidden.columns_of('app_public.units', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('price', value -> 'price', 'original_list_price', value -> 'originalListPrice', 'estimated_delivery_date', value -> 'estimatedDeliveryDate', 'sold_price', value -> 'soldPrice', 'metadata', value -> 'metadata'));
+  return value
+      || case when value ? 'estimatedDeliveryDate' and app_public.units_estimated_delivery_date(r) is distinct from r.estimated_delivery_date then jsonb_build_object('estimatedDeliveryDate', app_public.units_estimated_delivery_date(r)) else '{}' end
+      || case when value ? 'metadata' and app_public.units_metadata(r) is distinct from r.metadata then jsonb_build_object('metadata', app_public.units_metadata(r)) else '{}' end
+      || case when value ? 'originalListPrice' and app_public.units_original_list_price(r) is distinct from r.original_list_price then jsonb_build_object('originalListPrice', app_public.units_original_list_price(r)) else '{}' end
+      || case when value ? 'price' and app_public.units_price(r) is distinct from r.price then jsonb_build_object('price', app_public.units_price(r)) else '{}' end
+      || case when value ? 'soldPrice' and app_public.units_sold_price(r) is distinct from r.sold_price then jsonb_build_object('soldPrice', app_public.units_sold_price(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('price', null, 'originalListPrice', null, 'estimatedDeliveryDate', null, 'soldPrice', null, 'metadata', null);
+end $function$;
+grant execute on function app_hidden.units_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
+
 -- Units of the viewer's portfolio that contain every word.
 create function app_hidden.units_with_words(words text) returns setof uuid
 language sql stable security definer rows 50 set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -38597,6 +39016,30 @@ exception
       jsonb_build_object('field', app_hidden.camel(missing)));
 end $function$;
 grant execute on function app_hidden.update_record(anyelement, jsonb) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.users_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
+language plpgsql stable as $function$
+declare
+  r app_public.users;
+begin
+  if jsonb_strip_nulls(jsonb_build_object('emailVerifiedAt', value -> 'emailVerifiedAt', 'lastLoginAt', value -> 'lastLoginAt')) = '{}' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from app_public.users t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::app_public.users, app_hidden.columns_of('app_public.users', record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object('email_verified_at', value -> 'emailVerifiedAt', 'last_login_at', value -> 'lastLoginAt'));
+  return value
+      || case when value ? 'emailVerifiedAt' and app_public.users_email_verified_at(r) is distinct from r.email_verified_at then jsonb_build_object('emailVerifiedAt', app_public.users_email_verified_at(r)) else '{}' end
+      || case when value ? 'lastLoginAt' and app_public.users_last_login_at(r) is distinct from r.last_login_at then jsonb_build_object('lastLoginAt', app_public.users_last_login_at(r)) else '{}' end;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object('emailVerifiedAt', null, 'lastLoginAt', null);
+end $function$;
+grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
+plat_worker;
 
 -- The purchases that are assigned to the viewer.
 create function app_hidden.viewer_assigned_buyers() returns setof uuid
@@ -39224,7 +39667,8 @@ begin
       and not a.attisdropped;
     select p.* into computed from pg_proc p
       where p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || name and p.pronargs = 1
-        and (attribute.attnum is null or coalesce(col_description(relation, attribute.attnum), '') ~ '@masked');
+        and (attribute.attnum is null
+          or coalesce(col_description(relation, attribute.attnum), '') ~ '@(masked|writeOnly)');
     said := coalesce(obj_description(computed.oid, 'pg_proc'), col_description(relation, attribute.attnum), case name
       when 'id' then 'The id; sorts by time of creation.' when 'inserted_at' then 'When it was created.'
         when 'updated_at' then 'When it was last changed.'
@@ -40664,6 +41108,8 @@ declare
   reader record;
   item record;
   items app_private.notification_items[];
+  happened jsonb;
+  shown_data jsonb := '{}';
   seen bigint[] := '{}';
   hidden int := 0;
   amount int;
@@ -40684,13 +41130,19 @@ begin
     select count(*) into amount from app_private.notification_items n where n.mail_id = mail.id;
     items := array(select n from app_private.notification_items n where n.mail_id = mail.id order by n.place
       limit 4 * shown);
-    -- As the reader: whatever changed since, the policies have the last word about each record that is shown.
+    happened := (select jsonb_object_agg(i.place, jsonb_build_object('type', e.subject_type, 'id', e.subject_id,
+      'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
+    -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
+    -- masks about what of it.
     perform set_config('plat.user_id', reader.user_id::text, true);
     perform set_config('role', 'plat_user', true);
     foreach item in array items loop
       exit when cardinality(seen) = shown;
       if app_hidden.sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
+        shown_data := shown_data || jsonb_build_object(item.place, (
+          select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
+          from jsonb_extract_path(happened, item.place::text) h));
       else
         hidden := hidden + 1;
       end if;
@@ -40716,7 +41168,7 @@ begin
       from app_private.notification_items n
       join app_private.notification_rules r on r.id = n.rule_id
       left join app_public.events e on e.id = n.event_id
-      cross join lateral (select coalesce(n.data, e.data) as data) told
+      cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
       left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'
@@ -41300,7 +41752,9 @@ language sql stable as $function$
   select case when e.id is not null then jsonb_build_object('id', e.id, 'name', e.name, 'occurredAt',
     to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id, 'actorType', e.actor_type,
-      'channel', e.channel, 'changes', e.changes, 'data', e.data) end
+      'channel', e.channel,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) end
 $function$;
 
 -- The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now.
@@ -42646,15 +43100,35 @@ begin
       else 'What happened to it, latest first.' end);
 end $function$;
 
--- Gives all records the triggers that write their events.
+-- Gives all records the triggers that write their events, and what masks these for their readers.
 create function app_private.make_event_triggers() returns void
 language plpgsql as $function$
 declare
   record_type record;
+  members text[];
+  values_of text := '';
+  members_of text := '';
 begin
-  for record_type in select * from app_hidden.record_types loop
+  for record_type in select * from app_hidden.record_types r order by r.table_name loop
     perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
+    members := app_private.mask_event(format('app_public.%I', record_type.table_name)::regclass);
+    if members is not null then
+      members_of := members_of || format(E'\n    when %L then %L::text[]', record_type.subject, members);
+      values_of := values_of || format(E'\n    when %L then app_hidden.%I(subject_id, value, record)',
+        record_type.subject, record_type.table_name || '_event_value');
+    end if;
   end loop;
+  execute format('create or replace function app_hidden.masked_members(subject_type text) returns text[]
+    language sql immutable parallel safe as %L', format(E'\n  select case subject_type%s end\n', members_of));
+  execute format('create or replace function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb,
+    record jsonb) returns jsonb language sql stable as %L',
+    format(E'\n  select case subject_type%s\n    else value end\n', values_of));
+  comment on function app_hidden.masked_members(text) is
+    'The members of an event''s record that are masked columns; null where none is.';
+  comment on function app_hidden.event_value(text, uuid, jsonb, jsonb) is
+    'Members of a record by the names of the API, as an event has them, with null for what the viewer may not read. '
+    'record: the whole record of the event.';
+  grant execute on function app_hidden.masked_members, app_hidden.event_value to plat_user, plat_anonymous;
 end $function$;
 
 -- Gives a table like app_private.image_record or document_record what it takes to be served: comments, row security,
@@ -43035,6 +43509,58 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     (select b.organization_id from app_public.buyers b where b.id = $1))
 $function$;
 grant execute on function app_private.marketing_sender(uuid) to plat_authenticator;
+
+-- Makes the function that gives the viewer what they may read of the masked columns in an event of a table; returns
+--   the names of these in the API, null where there are none.
+create function app_private.mask_event(relation regclass) returns text[]
+language plpgsql as $function$
+declare
+  table_name constant text := (select relname from pg_class where oid = relation);
+  masked constant name[] := array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0
+    and not a.attisdropped and col_description(relation, a.attnum) ~ '(^|\n)@masked'
+    and col_description(relation, a.attnum) !~ '@secret' order by a.attnum);
+  members constant text[] := array(select app_hidden.camel(c) from unnest(masked) c);
+  given text;
+begin
+  if masked = '{}' then
+    return null;
+  end if;
+  -- Without such a function nobody reads the column.
+  select string_agg(format('
+      || case when value ? %1$L and %2$s is distinct from r.%3$I then jsonb_build_object(%1$L, %2$s) else ''{}'' end',
+      app_hidden.camel(c), case when p.oid is null then format('null::%s', format_type(a.atttypid, a.atttypmod))
+        else format('app_public.%I(r)', p.proname) end, c), '')
+    into given
+    from unnest(masked) c join pg_attribute a on a.attrelid = relation and a.attname = c
+    left join pg_proc p on p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || c
+      and p.pronargs = 1 and p.proargtypes[0] = (select reltype from pg_class where oid = relation);
+  execute format('create or replace function app_hidden.%I(record_id uuid, value jsonb, record jsonb) returns jsonb
+    language plpgsql stable as %L', table_name || '_event_value', format('
+declare
+  r %1$s;
+begin
+  if jsonb_strip_nulls(jsonb_build_object(%2$s)) = ''{}'' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from %1$s t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object(%4$s));
+  return value%5$s;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object(%6$s);
+end ', relation,
+    (select string_agg(format('%1$L, value -> %1$L', m), ', ') from unnest(members) m),
+    relation::text,
+    (select string_agg(format('%L, value -> %L', c, app_hidden.camel(c)), ', ') from unnest(masked) c),
+    given,
+    (select string_agg(format('%L, null', m), ', ') from unnest(members) m)));
+  execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
+  return members;
+end $function$;
 
 -- Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the
 --   other and what it lacks itself; the other is deleted. Returns which stays.
@@ -47993,8 +48519,8 @@ begin
   return coalesce(result, '[]');
 end $function$;
 
--- What is sent of an event. 256 KB at most: of a larger one all but the record itself, which the receiver reads from
---   the API.
+-- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
+--   record itself, which the receiver reads from the API.
 create function app_private.webhook_body(e app_public.events) returns text
 language sql stable as $function$
   select case when octet_length(whole.body::text) <= 262144 then whole.body::text
@@ -48006,7 +48532,10 @@ language sql stable as $function$
     'organizationId', e.organization_id,
     'projectId', e.project_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id,
       'actorType', e.actor_type,
-    'channel', e.channel, 'requestId', e.request_id, 'changes', e.changes, 'data', e.data) as body) whole
+    'channel', e.channel, 'requestId', e.request_id,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
+  ) whole
 $function$;
 
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
@@ -49059,7 +49588,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('DEPOSITS', 9, 'amountDue', 'app_public.deposits_amount_due(t)', 'MONEY', 'app_public.money', null, true,
     'What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is asked for or paid.'),
   ('EVENTS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
-  ('EVENTS', 10, 'data', 't.data', 'JSON', 'jsonb', 'audit.read', false, 'The record after the change.'),
+  ('EVENTS', 10, 'data', 'app_public.events_data(t)', 'JSON', 'jsonb', 'audit.read', false,
+    'The record after the change; of a field that the viewer may not read, null.'),
   ('EVENTS', 11, 'projectId', 't.project_id', 'ID', 'uuid', null, false, 'The project of the record.'),
   ('EVENTS', 12, 'sequence', 't.sequence', 'INTEGER', 'bigint', null, true,
     'Strictly increasing per organization, without gaps, in the order of commits.'),
@@ -49077,8 +49607,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('EVENTS', 6, 'actorType', 't.actor_type', 'ENUM', 'app_public.actor_type', null, true, 'Who caused it.'),
   ('EVENTS', 7, 'channel', 't.channel', 'ENUM', 'app_public.event_channel', null, true, 'The way the change came in.'),
   ('EVENTS', 8, 'requestId', 't.request_id', 'TEXT', 'text', null, false, 'The X-Request-Id of the request.'),
-  ('EVENTS', 9, 'changes', 't.changes', 'JSON', 'jsonb', 'audit.read', false,
-    'The changed fields: {field: [before, after]}; null for a new record.'),
+  ('EVENTS', 9, 'changes', 'app_public.events_changes(t)', 'JSON', 'jsonb', 'audit.read', false,
+    'The changed fields that the viewer may read: {field: [before, after]}; null for a new record.'),
   ('FLOOR_PLANS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('FLOOR_PLANS', 10, 'bedroomsMax', 't.bedrooms_max', 'INTEGER', 'integer', null, false, 'The most bedrooms.'),
   ('FLOOR_PLANS', 11, 'baths', 't.baths', 'INTEGER', 'integer', null, true, 'Full bathrooms.'),

@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 const shared =
   "('id', 'organization_id', 'project_id', 'user_id', 'inserted_at', 'updated_at', 'version', 'deleted_at')";
 
-/** Comments: the documentation of the API, the messages of its refusals, and what is masked. */
+/** Comments: the documentation of the API, the messages of its refusals. */
 export const commentRules: Rule[] = [
   {
     name: "comment-table",
@@ -98,42 +98,5 @@ export const commentRules: Rule[] = [
         k.name, k.object) as write
       from foreign_keys k join pg_constraint c on c.oid = k.oid
       where k.schema = 'app_public' and k.referenced_schema = 'app_public' and coalesce(obj_description(k.oid, 'pg_constraint'), '') = ''`,
-  },
-  {
-    name: "masked-column",
-    why: "What only some may read has to be read through a function that asks.",
-    query: `
-      select c.object, format('Write \`@masked\` into its comment and a function %s_%s(%s) that gives null without the permission.',
-        c.table_name, c.name, c.table_object) as write
-      from columns c
-      where c.schema = 'app_public' and pg_temp.prose(c.comment) ~* '\\m(null (for|to) (those|outsiders|others|members)|null without|without the permission)'
-        and pg_temp.tag(c.comment, 'masked') is null`,
-  },
-  {
-    name: "masked-function",
-    why: "A masked column is not served by itself: without a function nobody reads it.",
-    // A file is served by its address, a list of ids by the records.
-    query: `
-      select c.object, format('Write \`create function %s.%I(%s) …\` with a grant, which gives null to those who may not read it.',
-        c.schema, c.table_name || '_' || c.name, c.table_object) as write
-      from columns c join pg_class t on t.oid = c.table_oid
-      where c.schema = 'app_public' and pg_temp.tag(c.comment, 'masked') is not null
-        and (select typcategory from pg_type where oid = c.type) <> 'A' and coalesce(pg_temp.tag(obj_description(c.type, 'pg_type'), 'scalar'), '') <> 'Upload'
-        and not exists (select from functions f where f.schema = 'app_public' and f.argument_types[1] = t.reltype
-          and pg_temp.tag(f.comment, 'filter') is null and (f.name = c.table_name || '_' || c.name or f.source ~ ('\\y' || c.name || '\\y')))`,
-  },
-  {
-    name: "masked-leak",
-    why: "A function that gives a masked column to everybody undoes the mask.",
-    // Of columns whose own function asks who calls; whether one is null is no secret, and a transition may require it.
-    query: `
-      with recursive asks as (
-        select oid from functions where object = 'app_public.current_user_id()'
-        union select c.caller from asks a join calls c on c.callee = a.oid)
-      select f.object, format('It reads the masked column %s: let it ask for the permission, as %s_%s does.', c.object, c.table_name, c.name) as write
-      from functions f join columns c on pg_temp.tag(c.comment, 'masked') is not null join pg_class t on t.oid = c.table_oid
-      where f.schema = 'app_public' and f.volatility <> 'v' and f.argument_types[1] = t.reltype and f.name <> c.table_name || '_allowed_transitions'
-        and f.source ~* ('\\y' || f.argument_names[1] || '\\.' || c.name || '\\y(?! is (not )?null)') and not exists (select from asks a where a.oid = f.oid)
-        and exists (select from functions own join asks a on a.oid = own.oid where own.schema = 'app_public' and own.name = c.table_name || '_' || c.name)`,
   },
 ];

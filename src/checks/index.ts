@@ -2,6 +2,7 @@ import { commentRules } from "./comments.ts";
 import { functionRules } from "./functions.ts";
 import { grantRules } from "./grants.ts";
 import { keyRules } from "./keys.ts";
+import { maskRules } from "./masks.ts";
 import { nameRules } from "./names.ts";
 import { policyRules } from "./policies.ts";
 import type { Rule } from "./rule.ts";
@@ -15,5 +16,6 @@ export const rules: readonly Rule[] = [
   ...policyRules,
   ...functionRules,
   ...commentRules,
+  ...maskRules,
   ...nameRules,
 ];

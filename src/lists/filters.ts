@@ -7,8 +7,8 @@
  *   boolean, text             the value                          isAgent: Boolean
  *   time, day, number         a range                            registeredAt: DateTimeRange
  *
- * `@filter name` gives the member another name. A function `(row, value) returns boolean` tagged `@filter name` is a
- * member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
+ * `@filter name` gives the member another name. A column that is masked or only written is no member, whatever its
+ * comment says. A function `(row, value) returns boolean` tagged `@filter name` is a member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
  * the statement (a function with a sub-select is not inlined and would run for each row). Of a table tagged @publicRows the
  * finder knows the portfolio only, so a list of one record asks the function. A value of a range type such as
  * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
@@ -191,8 +191,8 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
       string,
       PgCodecAttribute,
     ][]) {
-      const tag = attribute.extensions?.tags?.filter;
-      if (tag) members.push(columnMember(build, column, attribute, tag));
+      const { filter: tag, masked, writeOnly } = attribute.extensions?.tags ?? {};
+      if (tag && !masked && !writeOnly) members.push(columnMember(build, column, attribute, tag));
     }
     for (const resource of Object.values(build.pgResources) as AnyResource[]) {
       const tag = resource.extensions?.tags?.filter;

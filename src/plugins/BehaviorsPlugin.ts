@@ -2,7 +2,8 @@
  * House policy on what is shown:
  * - root lists and connections for tables tagged @portfolio only; lists, no connections, elsewhere
  * - aggregates on those connections only
- * - a column tagged @masked is written through operations but read through a computed column of the same name
+ * - a column tagged @masked or @writeOnly is written through operations but read through a computed column of the same
+ *   name; it is no filter, order, group or aggregate, whatever else its comment says
  * - orderBy offers an attribute when an index holds it, partial indexes included (see src/lists/orders.ts)
  * - groups are made by what has few values: enumerations, yes or no, the record it belongs to, and times
  */
@@ -17,7 +18,7 @@ declare global {
   }
 }
 
-const masked = [
+const unread = [
   "-attribute:select",
   "-attribute:filterBy",
   "-attribute:orderBy",
@@ -57,7 +58,8 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
         override(behavior, [codec, attributeName]) {
           const attribute = codec.attributes[attributeName]!;
           const result: any[] = [behavior];
-          if (attribute.extensions?.tags?.masked) result.push(...masked);
+          const { masked, writeOnly } = attribute.extensions?.tags ?? {};
+          if (masked || writeOnly) result.push(...unread);
           if (attributeName === "deleted_at" || !isGroupable(attribute.codec))
             result.push("-attribute:groupBy");
           return result;

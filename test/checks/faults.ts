@@ -13,6 +13,14 @@ export interface Fault {
 
 const can = "app_hidden.project_can(r.project_id, r.organization_id, 'lead.read')";
 
+/** Masks the column `name` of a table, without fault. */
+const mask = (table: string, tags = "") => `
+  comment on column app_public.${table}.name is E'@masked\\n${tags}\\nWhat it is called.';
+  create function app_public.${table}_name(r app_public.${table}) returns text language sql stable
+    as $$ select case when ${can} then r.name end $$;
+  grant execute on function app_public.${table}_name to plat_user;
+  comment on function app_public.${table}_name is 'What it is called; null without the permission.'`;
+
 export const faults: Fault[] = [
   // Tables
   {
@@ -386,5 +394,57 @@ export const faults: Fault[] = [
       comment on function app_public.nooks_label is 'What stands on it.'`,
     object: "app_public.nooks_label(app_public.nooks)",
     says: /masked column app_public\.nooks\.name: let it ask for the permission, as nooks_name does\./,
+  },
+  {
+    rule: "masked-function",
+    table: "nests",
+    sql: `comment on column app_public.nests.name is E'@masked\\n\\nWhat it is called.';
+      create function app_public.nests_name(r app_public.nests) returns text language sql stable as $$ select r.name $$;
+      grant execute on function app_public.nests_name to plat_user;
+      comment on function app_public.nests_name is 'What it is called.'`,
+    object: "app_public.nests.name",
+    says: /which asks who reads.*`@writeOnly`/,
+  },
+  {
+    rule: "masked-list",
+    table: "namesakes",
+    sql: `${mask("namesakes", "@filter\\n")}`,
+    object: "app_public.namesakes.name",
+    says: /Take `@filter` out of its comment/,
+  },
+  {
+    rule: "masked-list",
+    table: "nurseries",
+    sql: `${mask("nurseries")};
+      comment on table app_public.nurseries is
+        E'@portfolio marketing.read\\n@sort NAME name asc\\n@defaultOrder id desc\\n\\nA part of a building.'`,
+    object: "app_public.nurseries",
+    says: /Take name out of `@sort`/,
+  },
+  {
+    rule: "masked-search",
+    table: "nodes",
+    sql: `${mask("nodes")}; insert into app_private.searchable_tables (table_name, type, texts) values ('nodes', 'NODE', 'select r.id, r.name')`,
+    object: "app_public.nodes.name",
+    says: /Leave it out of `make_searchable\('nodes', …\)`/,
+  },
+  {
+    rule: "masked-report",
+    table: "nets",
+    sql: `${mask("nets")};
+      select app_private.add_report_column('LEADS', 'net', '(select x.name from app_public.nets x limit 1)', 'text', 'A net.')`,
+    object: "app_hidden.report_columns LEADS.net",
+    says: /Read app_public\.nets\.name through app_public\.nets_name\./,
+  },
+  {
+    rule: "masked-view",
+    table: "nails",
+    sql: `${mask("nails")};
+      create view app_public.long_nails with (security_invoker = true, security_barrier = true) as select id, name from app_public.nails;
+      grant select on app_public.long_nails to plat_user;
+      comment on view app_public.long_nails is 'A long one.';
+      comment on column app_public.long_nails.name is 'What it is called.'`,
+    object: "app_public.long_nails",
+    says: /masked column app_public\.nails\.name: read it through app_public\.nails_name\./,
   },
 ];

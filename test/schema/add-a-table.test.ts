@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { runGuide } from "../harness/guide.ts";
-import { startWorld, type World } from "../harness/world.ts";
+import { affiliate, startWorld, type World } from "../harness/world.ts";
 
 let world: World;
 let database: TestDatabase;
@@ -322,6 +322,35 @@ describe("permissions", () => {
       (await world.max.get(`query ($id: ID!) { billboard(id: $id) { name } }`, { id })).billboard,
     ).toEqual({ name: "Left over" });
   });
+});
+
+test("a masked note is told to an agency neither by its field nor by its history", async () => {
+  const { id } = await billboard({ name: "Noted" });
+  await world.owen.get(
+    `mutation ($id: ID!) { updateBillboard(input: { id: $id, notes: "They will go lower" }) { id } }`,
+    { id },
+  );
+  await affiliate(world, world.project, world.summit, "MARKETER");
+  const look = `query ($id: ID!) {
+    billboard(id: $id) { name notes events { name changes data } }
+    events(filter: { subjectId: $id }) { changes data }
+    billboardsConnection(filter: {}) { aggregates { distinctCount { notes } } }
+  }`;
+  const own = await world.owen.get(look, { id });
+  expect(own.billboard.notes).toBe("They will go lower");
+  expect(own.billboard.events[0].changes).toEqual({ notes: [null, "They will go lower"] });
+  const theirs = await world.olga.get(look, { id });
+  expect(theirs.billboard).toMatchObject({ name: "Noted", notes: null });
+  expect(theirs.billboard.events.map((event: any) => [event.name, event.changes, event.data.notes])).toEqual([
+    ["billboard.updated", {}, null],
+    ["billboard.created", null, null],
+  ]);
+  expect(theirs.billboardsConnection.aggregates.distinctCount.notes).toBe("0");
+  expect(JSON.stringify(theirs)).not.toContain("lower");
+  for (const argument of [`filter: { notes: "They will go lower" }`, "orderBy: [NOTES_ASC]"])
+    expect(await world.olga.refused(`{ billboards(${argument}) { id } }`)).toMatchObject({
+      message: expect.stringMatching(/notes/i),
+    });
 });
 
 test("everything of it is described", async () => {

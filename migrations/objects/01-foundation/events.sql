@@ -30,8 +30,9 @@ comment on column app_public.events.dispatched_at is 'When the event was handed 
 comment on column app_public.events.actor_type is 'Who caused it.';
 comment on column app_public.events.channel is 'The way the change came in.';
 comment on column app_public.events.request_id is 'The X-Request-Id of the request.';
-comment on column app_public.events.changes is 'The changed fields: {field: [before, after]}; null for a new record.';
-comment on column app_public.events.data is 'The record after the change.';
+comment on column app_public.events.changes is
+  E'@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
+comment on column app_public.events.data is E'@masked\n\nThe record after the change.';
 comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
 comment on column app_public.events.organization_id is
   E'@filter organizationId\n\nThe organization whose sequence the event is in.';
@@ -241,16 +242,130 @@ comment on function app_private.record_events(regclass, text) is
   'Lets a table join the stream of events, or brings its triggers up to the columns, @secret comments and event names '
   'that it has now.';
 
+-- Masks. An event holds the whole record; whoever reads it gets of a masked column what the function of that column
+-- gives them of the record with the value of the event in it. So there is one rule for the field and for its history.
+create function app_private.mask_event(relation regclass) returns text[]
+language plpgsql volatile as $$
+declare
+  table_name constant text := (select relname from pg_class where oid = relation);
+  masked constant name[] := array(select a.attname from pg_attribute a where a.attrelid = relation and a.attnum > 0
+    and not a.attisdropped and col_description(relation, a.attnum) ~ '(^|\n)@masked'
+    and col_description(relation, a.attnum) !~ '@secret' order by a.attnum);
+  members constant text[] := array(select app_hidden.camel(c) from unnest(masked) c);
+  given text;
+begin
+  if masked = '{}' then
+    return null;
+  end if;
+  -- Without such a function nobody reads the column.
+  select string_agg(format('
+      || case when value ? %1$L and %2$s is distinct from r.%3$I then jsonb_build_object(%1$L, %2$s) else ''{}'' end',
+      app_hidden.camel(c), case when p.oid is null then format('null::%s', format_type(a.atttypid, a.atttypmod))
+        else format('app_public.%I(r)', p.proname) end, c), '')
+    into given
+    from unnest(masked) c join pg_attribute a on a.attrelid = relation and a.attname = c
+    left join pg_proc p on p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || c
+      and p.pronargs = 1 and p.proargtypes[0] = (select reltype from pg_class where oid = relation);
+  execute format('create or replace function app_hidden.%I(record_id uuid, value jsonb, record jsonb) returns jsonb
+    language plpgsql stable as %L', table_name || '_event_value', format('
+declare
+  r %1$s;
+begin
+  if jsonb_strip_nulls(jsonb_build_object(%2$s)) = ''{}'' then
+    return value;
+  end if;
+  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  select t.* into r from %1$s t where t.id = record_id;
+  if r.id is null then
+    r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
+  end if;
+  r := jsonb_populate_record(r, jsonb_build_object(%4$s));
+  return value%5$s;
+exception when data_exception or integrity_constraint_violation then
+  -- A value from before the type got its present limits.
+  return value || jsonb_build_object(%6$s);
+end ', relation,
+    (select string_agg(format('%1$L, value -> %1$L', m), ', ') from unnest(members) m),
+    relation::text,
+    (select string_agg(format('%L, value -> %L', c, app_hidden.camel(c)), ', ') from unnest(masked) c),
+    given,
+    (select string_agg(format('%L, null', m), ', ') from unnest(members) m)));
+  execute format('grant execute on function app_hidden.%I to plat_user, plat_anonymous', table_name || '_event_value');
+  return members;
+end $$;
+comment on function app_private.mask_event(regclass) is
+  'Makes the function that gives the viewer what they may read of the masked columns in an event of a table; returns '
+  'the names of these in the API, null where there are none.';
+
+create function app_hidden.columns_of(relation regclass, record jsonb) returns jsonb
+language sql stable as $$
+  select jsonb_object_agg(a.attname, record -> app_hidden.camel(a.attname)) from pg_attribute a
+    where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+$$;
+comment on function app_hidden.columns_of(regclass, jsonb) is
+  'A record by the names of its columns that an event has by the names of the API.';
+
 create function app_private.make_event_triggers() returns void
 language plpgsql volatile as $$
 declare
   record_type record;
+  members text[];
+  values_of text := '';
+  members_of text := '';
 begin
-  for record_type in select * from app_hidden.record_types loop
+  for record_type in select * from app_hidden.record_types r order by r.table_name loop
     perform app_private.record_events(format('app_public.%I', record_type.table_name)::regclass, record_type.subject);
+    members := app_private.mask_event(format('app_public.%I', record_type.table_name)::regclass);
+    if members is not null then
+      members_of := members_of || format(E'\n    when %L then %L::text[]', record_type.subject, members);
+      values_of := values_of || format(E'\n    when %L then app_hidden.%I(subject_id, value, record)',
+        record_type.subject, record_type.table_name || '_event_value');
+    end if;
   end loop;
+  execute format('create or replace function app_hidden.masked_members(subject_type text) returns text[]
+    language sql immutable parallel safe as %L', format(E'\n  select case subject_type%s end\n', members_of));
+  execute format('create or replace function app_hidden.event_value(subject_type text, subject_id uuid, value jsonb,
+    record jsonb) returns jsonb language sql stable as %L',
+    format(E'\n  select case subject_type%s\n    else value end\n', values_of));
+  comment on function app_hidden.masked_members(text) is
+    'The members of an event''s record that are masked columns; null where none is.';
+  comment on function app_hidden.event_value(text, uuid, jsonb, jsonb) is
+    'Members of a record by the names of the API, as an event has them, with null for what the viewer may not read. '
+    'record: the whole record of the event.';
+  grant execute on function app_hidden.masked_members, app_hidden.event_value to plat_user, plat_anonymous;
 end $$;
-comment on function app_private.make_event_triggers() is 'Gives all records the triggers that write their events.';
+comment on function app_private.make_event_triggers() is
+  'Gives all records the triggers that write their events, and what masks these for their readers.';
+
+create function app_public.events_data(e app_public.events) returns jsonb
+language sql stable as $$ select app_hidden.event_value(e.subject_type, e.subject_id, e.data, e.data) $$;
+comment on function app_public.events_data is
+  E'@notNull\n\nThe record after the change; of a field that the viewer may not read, null.';
+
+create function app_public.events_changes(e app_public.events) returns jsonb
+language sql stable as $$
+  select case when e.changes ?| app_hidden.masked_members(e.subject_type)
+    then app_hidden.event_changes(e.subject_type, e.subject_id, e.changes, e.data) else e.changes end
+$$;
+comment on function app_public.events_changes is
+  'The changed fields that the viewer may read: {field: [before, after]}; null for a new record.';
+
+create function app_hidden.event_changes(subject_type text, subject_id uuid, changes jsonb, record jsonb) returns jsonb
+language sql stable as $$
+  select changes - coalesce((
+    select array_agg(given.key) from (
+      select jsonb_object_agg(c.key, c.value -> 0) as before, jsonb_object_agg(c.key, c.value -> 1) as after
+      from jsonb_each(changes) c where c.key = any (app_hidden.masked_members(subject_type))) pair
+    cross join lateral (select app_hidden.event_value(subject_type, subject_id, pair.before, record) as before,
+      app_hidden.event_value(subject_type, subject_id, pair.after, record) as after) seen
+    cross join lateral jsonb_each(pair.before) given
+    where seen.before -> given.key is distinct from given.value
+      or seen.after -> given.key is distinct from pair.after -> given.key), '{}')
+$$;
+comment on function app_hidden.event_changes(text, uuid, jsonb, jsonb) is
+  'The changes of an event without those whose value, before or after, the viewer may not read.';
+grant execute on function app_public.events_data, app_public.events_changes, app_hidden.event_changes to plat_user,
+  plat_anonymous;
 
 create function app_public.events_sequence(e app_public.events) returns text
 language sql stable as $$ select e.sequence::text $$;

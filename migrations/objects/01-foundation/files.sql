@@ -45,7 +45,7 @@ comment on table app_private.document_record is
   'Holds no rows: the columns of a document, for `create table ... (like app_private.document_record including all, '
   '...)`.';
 comment on column app_private.document_record.file is
-  E'@masked\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
+  E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_private.document_record.title is 'What people read instead of the file name.';
 comment on column app_private.document_record.description is 'What it is about.';
 comment on column app_private.document_record.category is 'What it is.';
@@ -60,7 +60,7 @@ comment on column app_private.document_record.uploaded_by_id is E'@behavior -*\n
 comment on table app_private.image_record is
   'Holds no rows: the columns of a picture, for `create table ... (like app_private.image_record including all, ...)`.';
 comment on column app_private.image_record.file is
-  E'@masked\n@secret\n\nThe picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.';
+  E'@writeOnly\n@secret\n\nThe picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.';
 comment on column app_private.image_record.title is 'What stands below it.';
 comment on column app_private.image_record.alt is 'What it shows, for those who do not see it.';
 comment on column app_private.image_record.sequence is

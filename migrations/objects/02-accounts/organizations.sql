@@ -117,7 +117,8 @@ comment on function app_public.organization_user_connections_notifications is
 
 -- The same membership, as the user sees it.
 create view app_public.user_organization_connections with (security_invoker = true, security_barrier = true) as
-  select m.id, m.user_id, m.organization_id, m.role, m.title, m.notifications, m.joined_at
+  select m.id, m.user_id, m.organization_id, m.role, m.title,
+    app_public.organization_user_connections_notifications(m) as notifications, m.joined_at
   from app_public.organization_user_connections m
   where m.user_id = (select app_public.current_user_id());
 

@@ -334,8 +334,8 @@ comment on function app_public.login(text,app_public.password_proof) is
   E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes user_id\n@eachTime\n@arg '
   'username User name or e-mail address.\n@arg password The password of the account.\n\nExchanges a name and a '
   'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong tries for an account from one network, '
-  'or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed in '
-  'from.';
+  'or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has not signed '
+  'in from.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;
 
 create function app_private.authenticate_session(user_id uuid, session_epoch int)

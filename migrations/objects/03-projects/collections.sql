@@ -30,7 +30,7 @@ comment on column app_public.project_collections.public is
   E'@filter\n\nWhether everybody sees it; of its projects they see the public ones.';
 comment on column app_public.project_collections.sequence is 'Place in the list.';
 comment on column app_public.project_collections.project_ids is
-  E'@masked\n\nThe projects of the organization that it has, in order; replaces those it had.';
+  E'@writeOnly\n\nThe projects of the organization that it has, in order; replaces those it had.';
 comment on constraint project_collections_organization_id_fkey on app_public.project_collections is
   E'@parent\n@fieldName organization\n@foreignFieldName collections\n@backwardDescription Its collections of projects; '
   'outsiders see the public ones.\n\nThe organization.';

@@ -12,7 +12,7 @@ comment on table app_public.open_houses is
   E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
 comment on column app_public.open_houses.title is 'What it is called.';
 comment on column app_public.open_houses.description is 'What visitors can expect.';
-comment on column app_public.open_houses.status is E'@masked\n\nCANCELED calls it off; the clock says the rest.';
+comment on column app_public.open_houses.status is E'@writeOnly\n\nCANCELED calls it off; the clock says the rest.';
 comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.';
 comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen it begins.';
 comment on column app_public.open_houses.ends_at is 'When it ends.';

@@ -14,7 +14,7 @@ comment on table app_public.project_images is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA picture of a project.';
 comment on column app_public.project_images.category is 'What it shows.';
 comment on column app_public.project_images.spec_option_ids is
-  E'@masked\n\nThe options that it shows, of its own project; replaces those it had.';
+  E'@writeOnly\n\nThe options that it shows, of its own project; replaces those it had.';
 comment on constraint project_images_spec_options_number on app_public.project_images is
   'A picture shows 100 options at most.';
 

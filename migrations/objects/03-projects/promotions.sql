@@ -28,8 +28,8 @@ comment on column app_public.promotions.amount is
 comment on column app_public.promotions.percent is 'The percentage, above 0 to 100; either this or an amount.';
 comment on column app_public.promotions.max_amount is 'The most that the percentage comes to.';
 comment on column app_public.promotions.status is
-  E'@masked\n\nDRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to endsAt '
-  'until it is used up.';
+  E'@writeOnly\n\nDRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to '
+  'endsAt until it is used up.';
 comment on column app_public.promotions.starts_at is E'@filter\n\nFrom when it runs.';
 comment on column app_public.promotions.ends_at is 'Until when it runs; open where null.';
 comment on column app_public.promotions.applies_to is 'What it is for.';
@@ -39,11 +39,11 @@ comment on column app_public.promotions.usage_count is 'How often it was used.';
 comment on column app_public.promotions.terms is 'The small print.';
 comment on column app_public.promotions.public is 'Whether everybody sees it who sees the project.';
 comment on column app_public.promotions.unit_ids is
-  E'@masked\n\nThe units that a promotion of the scope UNITS is for; replaces those it had.';
+  E'@writeOnly\n\nThe units that a promotion of the scope UNITS is for; replaces those it had.';
 comment on column app_public.promotions.lot_ids is
-  E'@masked\n\nThe lots that a promotion of the scope LOTS is for; replaces those it had.';
+  E'@writeOnly\n\nThe lots that a promotion of the scope LOTS is for; replaces those it had.';
 comment on column app_public.promotions.floor_plan_ids is
-  E'@masked\n\nThe floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.';
+  E'@writeOnly\n\nThe floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.';
 comment on constraint promotions_code_format on app_public.promotions is
   'A code has 2 to 40 letters, digits, hyphens and underscores, such as SPRING-25.';
 comment on constraint promotions_amount_some on app_public.promotions is 'Give an amount above zero.';

@@ -7,12 +7,16 @@
 
 create view app_public.price_changes with (security_invoker = true, security_barrier = true) as
   select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,
-    (e.changes -> 'price' ->> 0)::numeric as "from",
-    case when e.changes is null then e.data ->> 'price' else e.changes -> 'price' ->> 1 end::numeric as "to",
+    (seen.changes -> 'price' ->> 0)::numeric as "from",
+    case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end::numeric as "to",
     null::text as reason, e.occurred_at as effective_at
   from app_public.events e
+  -- PERF: only of those events that are of a price is it asked who may read it.
+  cross join lateral (select case when e.changes is null then app_public.events_data(e) end as data,
+    app_public.events_changes(e) as changes offset 0) seen
   where e.subject_type in ('unit', 'lot') and case when e.changes is null then e.data ->> 'price'
-    else e.changes -> 'price' ->> 1 end is not null;
+    else e.changes -> 'price' ->> 1 end is not null
+    and case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end is not null;
 
 grant select on app_public.price_changes to plat_user, plat_anonymous;
 

@@ -64,17 +64,17 @@ comment on column app_public.units.status_changed_at is 'Since when it has its s
 comment on column app_public.units.price is E'@masked\n\nList price.';
 comment on column app_public.units.original_list_price is E'@masked\n\nThe first price it was listed at.';
 comment on column app_public.units.currency is 'Currency of its amounts: the one of the project.';
-comment on column app_public.units.bedrooms is E'@masked\n\nBedrooms; null for those of the floor plan.';
-comment on column app_public.units.baths is E'@masked\n\nFull bathrooms; null for those of the floor plan.';
+comment on column app_public.units.bedrooms is E'@writeOnly\n\nBedrooms; null for those of the floor plan.';
+comment on column app_public.units.baths is E'@writeOnly\n\nFull bathrooms; null for those of the floor plan.';
 comment on column app_public.units.half_baths is
-  E'@masked\n\nBathrooms without bath or shower; null for those of the floor plan.';
+  E'@writeOnly\n\nBathrooms without bath or shower; null for those of the floor plan.';
 comment on column app_public.units.garage is
-  E'@masked\n\nCars that the garage holds; null for those of the floor plan.';
-comment on column app_public.units.sqft is E'@masked\n\nSquare feet; null for those of the floor plan.';
+  E'@writeOnly\n\nCars that the garage holds; null for those of the floor plan.';
+comment on column app_public.units.sqft is E'@writeOnly\n\nSquare feet; null for those of the floor plan.';
 comment on column app_public.units.hoa_fee is
-  E'@masked\n\nMonthly fee of the owners'' association; null for the one of the floor plan.';
+  E'@writeOnly\n\nMonthly fee of the owners'' association; null for the one of the floor plan.';
 comment on column app_public.units.orientation is
-  E'@masked\n\nThe side that it looks to; null for the one of the floor plan.';
+  E'@writeOnly\n\nThe side that it looks to; null for the one of the floor plan.';
 comment on column app_public.units.effective_bedrooms is
   E'@secret\n@name bedrooms\n@filter bedrooms\n\nBedrooms: its own number, else that of the floor plan.';
 comment on column app_public.units.effective_baths is

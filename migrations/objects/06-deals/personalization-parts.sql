@@ -19,7 +19,7 @@ comment on column app_public.personalization_selections.element_id is 'The eleme
 comment on column app_public.personalization_selections.option_id is 'The option.';
 comment on column app_public.personalization_selections.selected_by_id is 'Who chose it.';
 comment on column app_public.personalization_selections.quantity is 'How many.';
-comment on column app_public.personalization_selections.unit_price is E'@masked\n\nThe price of one.';
+comment on column app_public.personalization_selections.unit_price is E'@writeOnly\n\nThe price of one.';
 comment on column app_public.personalization_selections.note is 'A note on it.';
 comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
 comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
@@ -71,7 +71,7 @@ comment on column app_public.personalization_discounts.category_id is
   'The category whose options it is of, with CATEGORY only.';
 comment on column app_public.personalization_discounts.max_amount is 'The most that it takes off.';
 comment on column app_public.personalization_discounts.amount is
-  E'@masked\n@behavior -insert -update\n\nWhat it takes off.';
+  E'@writeOnly\n@behavior -insert -update\n\nWhat it takes off.';
 comment on column app_public.personalization_discounts.reason is 'Why it is given.';
 comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is

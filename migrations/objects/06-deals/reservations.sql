@@ -371,14 +371,14 @@ $$;
 
 create function app_public.reservations_notes(r app_public.reservations) returns app_public.long_text
 language sql stable as $$
-  select case when r.notes is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.notes end
+  select case when r.notes is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.notes end
 $$;
 
 create function app_public.reservations_metadata(r app_public.reservations) returns jsonb
 language sql stable as $$
-  select case when r.metadata is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')) then r.metadata end
+  select case when r.metadata is not null
+    and app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read') then r.metadata end
 $$;
 
 create function app_public.reservations_allowed_transitions(r app_public.reservations) returns app_public.transition[]
@@ -442,8 +442,8 @@ create trigger _700_conflict after update of status on app_public.reservations f
 
 create function app_public.reservations_cancellation_reason(r app_public.reservations) returns app_public.long_text
 language sql stable as $$
-  select case when r.cancellation_reason is not null and (not app_hidden.is_viewers_reservation(r.id)
-    or app_hidden.deal_can(r.organization_id, r.project_id, r.assignee_id, 'sale.read')
+  select case when r.cancellation_reason is not null and (app_hidden.deal_can(r.organization_id, r.project_id,
+    r.assignee_id, 'sale.read')
     or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
 $$;
 comment on function app_public.reservations_cancellation_reason is

@@ -151,11 +151,14 @@ language sql stable as $$
     'organizationId', e.organization_id,
     'projectId', e.project_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id,
       'actorType', e.actor_type,
-    'channel', e.channel, 'requestId', e.request_id, 'changes', e.changes, 'data', e.data) as body) whole
+    'channel', e.channel, 'requestId', e.request_id,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
+  ) whole
 $$;
 comment on function app_private.webhook_body(app_public.events) is
-  'What is sent of an event. 256 KB at most: of a larger one all but the record itself, which the receiver reads from '
-  'the API.';
+  'What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the '
+  'record itself, which the receiver reads from the API.';
 
 create function app_private.free_webhook_deliveries() returns int
 language plpgsql volatile as $$

@@ -151,7 +151,9 @@ language sql stable as $$
   select case when e.id is not null then jsonb_build_object('id', e.id, 'name', e.name, 'occurredAt',
     to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id, 'actorType', e.actor_type,
-      'channel', e.channel, 'changes', e.changes, 'data', e.data) end
+      'channel', e.channel,
+    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) end
 $$;
 comment on function app_private.event_json(app_public.events) is 'An event as conditions and texts know it.';
 

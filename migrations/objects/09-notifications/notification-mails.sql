@@ -7,6 +7,8 @@ declare
   reader record;
   item record;
   items app_private.notification_items[];
+  happened jsonb;
+  shown_data jsonb := '{}';
   seen bigint[] := '{}';
   hidden int := 0;
   amount int;
@@ -27,13 +29,19 @@ begin
     select count(*) into amount from app_private.notification_items n where n.mail_id = mail.id;
     items := array(select n from app_private.notification_items n where n.mail_id = mail.id order by n.place
       limit 4 * shown);
-    -- As the reader: whatever changed since, the policies have the last word about each record that is shown.
+    happened := (select jsonb_object_agg(i.place, jsonb_build_object('type', e.subject_type, 'id', e.subject_id,
+      'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
+    -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
+    -- masks about what of it.
     perform set_config('plat.user_id', reader.user_id::text, true);
     perform set_config('role', 'plat_user', true);
     foreach item in array items loop
       exit when cardinality(seen) = shown;
       if app_hidden.sees_subject(item.subject_type, item.subject_id) then
         seen := seen || item.place;
+        shown_data := shown_data || jsonb_build_object(item.place, (
+          select app_hidden.event_value(h ->> 'type', (h ->> 'id')::uuid, h -> 'data', h -> 'data')
+          from jsonb_extract_path(happened, item.place::text) h));
       else
         hidden := hidden + 1;
       end if;
@@ -59,7 +67,7 @@ begin
       from app_private.notification_items n
       join app_private.notification_rules r on r.id = n.rule_id
       left join app_public.events e on e.id = n.event_id
-      cross join lateral (select coalesce(n.data, e.data) as data) told
+      cross join lateral (select shown_data -> n.place::text as data) told
       left join app_public.projects p on p.id = coalesce(e.project_id, (n.data ->> 'projectId')::uuid)
       left join app_public.leads l on l.id = (told.data ->> 'leadId')::uuid
       left join app_public.buyers b on b.id = (told.data ->> case when n.subject_type = 'reservation' then 'purchaseId'

@@ -62,7 +62,8 @@ begin
       and not a.attisdropped;
     select p.* into computed from pg_proc p
       where p.pronamespace = 'app_public'::regnamespace and p.proname = table_name || '_' || name and p.pronargs = 1
-        and (attribute.attnum is null or coalesce(col_description(relation, attribute.attnum), '') ~ '@masked');
+        and (attribute.attnum is null
+          or coalesce(col_description(relation, attribute.attnum), '') ~ '@(masked|writeOnly)');
     said := coalesce(obj_description(computed.oid, 'pg_proc'), col_description(relation, attribute.attnum), case name
       when 'id' then 'The id; sorts by time of creation.' when 'inserted_at' then 'When it was created.'
         when 'updated_at' then 'When it was last changed.'

@@ -52,9 +52,9 @@ begin
     wanted := array(
       select u.id from app_public.units u
       where u.project_id = lead.project_id and u.status = 'AVAILABLE' and u.deleted_at is null
-        and (lead.budget_min is null or u.price >= lead.budget_min)
-          and (lead.budget_max is null or u.price <= lead.budget_max)
-      order by u.price, u.id limit 3);
+        and (lead.budget_min is null or app_public.units_price(u) >= lead.budget_min)
+          and (lead.budget_max is null or app_public.units_price(u) <= lead.budget_max)
+      order by app_public.units_price(u), u.id limit 3);
   end if;
   return wanted;
 end $$;

@@ -1,0 +1,422 @@
+/**
+ * What is masked is told by no path. Generated from the catalog: each masked column of some rows gets a value that stands
+ * nowhere else; then many kinds of viewers read whatever SQL lets them read, and what the field does not give them must
+ * not be in it: other fields, events, webhooks, views, reports, exports, filters, search.
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buildSchema, isEnumType, isInputObjectType, isObjectType } from "graphql";
+import { demoUser } from "../../src/demo/index.ts";
+import { startApi } from "../harness/api.ts";
+import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
+
+interface Masked {
+  table: string;
+  column: string;
+  /** As a cast names it. */
+  type: string;
+  /** The category of its type, J for JSON. */
+  category: string;
+  /** The function that reads it, or null where there is none. */
+  reader: string | null;
+}
+
+/** A value that stands in one place only. */
+interface Planted extends Masked {
+  id: string;
+  /** What a text has to hold to tell it; null for values that look like others, such as yes and no. */
+  marker: string | null;
+  value: unknown;
+}
+
+interface Viewer {
+  name: string;
+  settings: Record<string, string>;
+}
+
+let world: TwoHouses;
+let columns: Masked[];
+const planted: Planted[] = [];
+let viewers: Viewer[];
+/** Of each table and view: SQL for the JSON of a row t, as the API serves it. */
+let served: { table: string; expression: string }[];
+/** Of each subject of reports: SQL for all its columns of a row t. */
+let reported: { table: string; expression: string }[];
+
+const maskedQuery = `
+  select c.oid::regclass::text as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type,
+    case when b.typname = 'jsonb' then 'J' else b.typcategory::text end as category,
+    (select p.oid::regproc::text from pg_proc p where p.pronamespace = c.relnamespace and p.proname = c.relname || '_' || a.attname
+      and p.pronargs = 1 and p.proargtypes[0] = c.reltype) as reader
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and not a.attisdropped join pg_type t on t.oid = a.atttypid
+  join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
+  where c.relnamespace = 'app_public'::regnamespace and c.relname <> 'events' and col_description(c.oid, a.attnum) ~ '(^|\\n)@masked'
+  order by 1, 2`;
+
+/** Whatever is served of a row: columns that are not masked, and computed fields that are no records. */
+const servedQuery = `
+  select c.oid::regclass::text as table, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
+  cross join lateral (
+    select format('(select jsonb_build_array(%s))', string_agg(f, ', ')) as expression from (
+      select f, (row_number() over ()) / 90 as portion from (
+        select format('t.%I', a.attname) as f from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+          and coalesce(col_description(c.oid, a.attnum), '') !~ '(^|\\n)@(masked|writeOnly)'
+        union all
+        select format('%s(t)', p.oid::regproc) from pg_proc p join pg_type r on r.oid = p.prorettype
+          left join pg_type e on e.oid = r.typelem and r.typcategory = 'A'
+          where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 1 and p.proargtypes[0] = c.reltype and p.provolatile <> 'v'
+            and not p.proretset and (r.typtype <> 'c' or exists (select from pg_class k where k.oid = r.typrelid and k.relkind = 'c'))
+            and has_function_privilege('plat_user', p.oid, 'execute')) all_fields) portions group by portion) x
+  where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'v') and c.relname not like '%\\_values'
+    and has_table_privilege('plat_user', c.oid, 'select')
+  group by c.oid order by 1`;
+
+const reportedQuery = `
+  select 'app_public.' || s.table_name as table, 'jsonb_build_array(' || string_agg('(' || c.expression || ')', ', ') || ')' as expression
+  from app_hidden.report_subjects s join app_hidden.report_columns c using (subject) group by s.subject, s.table_name order by 1`;
+
+/** A value of a type that stands nowhere else: what a text has to hold, and the JSON of it. */
+function values(n: number, { category }: Masked): [marker: string, value: unknown][] {
+  const day = `${1900 + (n % 100)}-${String(2 + Math.floor(n / 100)).padStart(2, "0")}-17`;
+  const words = `Zebra${n}zz`;
+  if (category === "N") return [[String(7_000_000 + n), 7_000_000 + n]];
+  if (category === "D") return [[day, day]];
+  if (category === "J") return [[words, { zebra: words }]];
+  if (category === "C") return [[words, { thoroughfare: words, locality: "Toronto", country: "CA" }]];
+  return [
+    [words, words],
+    [`zebra${n}zz`, `zebra${n}zz@example.com`],
+    [`+1416555${1000 + n}`, `+1416555${1000 + n}`],
+    [`zebra${n}zz`, `https://zebra${n}zz.example.com/`],
+  ];
+}
+
+/** Writes the value into the row, past all rules but with its event, and gives it as JSON; null where its type does not take it. */
+async function write(column: Masked, id: string, value: unknown): Promise<string | null> {
+  await world.client.query("savepoint value");
+  try {
+    const { rows } = await world.client.query(
+      `update ${column.table} t set ${column.column} = r.${column.column} from jsonb_populate_record(null::${column.table}, $2) r
+       where t.id = $1 and r.${column.column} is distinct from null returning to_jsonb(t.${column.column})::text as written`,
+      [id, JSON.stringify({ [column.column]: value })],
+    );
+    return rows[0]?.written ?? null;
+  } catch (error) {
+    if (!/^2[23]/.test((error as { code?: string }).code ?? "")) throw error;
+    await world.client.query("rollback to value");
+    return null;
+  }
+}
+
+async function plant(column: Masked, id: string): Promise<void> {
+  for (const [marker, value] of values(planted.length, column)) {
+    const written = await write(column, id, value);
+    if (written === null) continue;
+    // Yes and no look alike wherever they stand.
+    planted.push({ ...column, id, value, marker: written.includes(marker) ? marker : null });
+    return;
+  }
+}
+
+/** The permissions that the functions of masked columns name. */
+async function permissionsOf(masked: Masked[]): Promise<string[]> {
+  const { rows } = await world.client.query<{ permission: string }>(
+    "select distinct m[1] as permission from pg_proc p, regexp_matches(p.prosrc, '''([a-z]+\\.[a-z]+)''', 'g') m where p.oid::regproc::text = any ($1)",
+    [masked.map(({ reader }) => reader)],
+  );
+  return rows.map(({ permission }) => permission);
+}
+
+async function findViewers(): Promise<Viewer[]> {
+  const { rows: users } = await world.client.query<{ id: string; name: string }>(
+    `select u.id, concat(u.first_name, ' ', string_agg(m.role || ' ' || o.name, ', ')) as name from app_public.users u
+     left join app_public.organization_user_connections m on m.user_id = u.id left join app_public.organizations o on o.id = m.organization_id
+     group by u.id order by u.id`,
+  );
+  const { rows: permissions } = await world.client.query<{ permission: string; masks: boolean }>(
+    `select permission, permission = any ($1) as masks from (select distinct permission from app_private.role_permissions) p order by 1`,
+    [await permissionsOf(columns)],
+  );
+  const { rows: owners } = await world.client.query<{ id: string }>(
+    "select user_id as id from app_public.organization_user_connections where organization_id = $1 and role = 'OWNER'",
+    [world.organizations.theirs],
+  );
+  const all = permissions.map(({ permission }) => permission);
+  const token = (name: string, scopes: string[]): Viewer => ({
+    name,
+    settings: { user_id: owners[0]!.id, token_id: world.stranger, scopes: scopes.join(",") },
+  });
+  return [
+    { name: "a visitor", settings: {} },
+    ...users.map(({ id, name }) => ({ name, settings: { user_id: id } })),
+    // Those that see records, and those that see all but what one permission of a mask gives.
+    ...all
+      .filter((name) => name.endsWith(".read"))
+      .map((name) => token(`the owner's token with ${name}`, [name])),
+    ...permissions
+      .filter(({ masks }) => masks)
+      .map(({ permission }) =>
+        token(
+          `the owner's token without ${permission}`,
+          all.filter((other) => other !== permission),
+        ),
+      ),
+  ];
+}
+
+beforeAll(async () => {
+  world = await startTwoHouses();
+  const { client } = world;
+  ({ rows: columns } = await client.query<Masked>(maskedQuery));
+  ({ rows: served } = await client.query(servedQuery));
+  ({ rows: reported } = await client.query(reportedQuery));
+  viewers = await findViewers();
+  const tables = [...new Set(columns.map(({ table }) => table))];
+  await client.query("begin; set local session_replication_role = replica");
+  for (const table of tables) {
+    const { rows: triggers } = await client.query<{ enable: string }>(
+      `select format('alter table %s enable always trigger %I', tgrelid::regclass, tgname) as enable from pg_trigger
+       where tgrelid = $1::regclass and (tgname like '\\_950\\_events\\_%' or tgname like '\\_530\\_search%')`,
+      [table],
+    );
+    for (const { enable } of triggers) await client.query(enable);
+    const has = (name: string) =>
+      world.tables.find((one) => one.name === table)!.columns.some((column) => column.name === name);
+    const kind = has("status") ? "status" : "()";
+    const { rows } = await client.query<{ id: string }>(
+      `select min(id::text) as id from ${table} where id = any ($1) group by ${kind} order by 1`,
+      [world.theirs.get(table)],
+    );
+    for (const { id } of rows.slice(0, 4))
+      for (const column of columns.filter((one) => one.table === table)) await plant(column, id);
+  }
+  await client.query("commit");
+});
+afterAll(() => world?.end());
+
+/** Runs statements as a viewer; what one is refused tells nothing. */
+async function as<T>(
+  viewer: Viewer,
+  work: (read: (sql: string, values?: unknown[]) => Promise<any[]>) => Promise<T>,
+): Promise<T> {
+  const { client } = world;
+  await client.query("begin");
+  try {
+    for (const [name, value] of Object.entries(viewer.settings))
+      await client.query("select set_config($1, $2, true)", [`plat.${name}`, value]);
+    return await work(async (sql, given = []) => {
+      await client.query(
+        `savepoint look; set local role ${viewer.settings.user_id ? "plat_user" : "plat_anonymous"}`,
+      );
+      try {
+        const { rows } = await client.query({ text: sql, values: given, rowMode: "array" });
+        await client.query("reset role");
+        return rows;
+      } catch (error) {
+        if (!/^(42501|PLAT0|2[23]...)$/.test((error as { code: string }).code))
+          throw new Error(`${viewer.name}: ${sql}`, { cause: error });
+        await client.query("rollback to look");
+        return [];
+      }
+    });
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+type Read = Parameters<Parameters<typeof as>[1]>[0];
+
+/** The same without policies: who reads a whole stream reads of records too that they do not see otherwise. */
+const unguarded: Read = async (sql, given = []) =>
+  (await world.client.query({ text: sql, values: given, rowMode: "array" })).rows;
+
+/** The values that the fields do not give the viewer. */
+async function hidden(read: Read): Promise<Planted[]> {
+  const found: Planted[] = [];
+  for (const table of new Set(planted.map((one) => one.table))) {
+    const here = columns.filter((one) => one.table === table && one.reader);
+    const rows = await read(
+      `select t.id, jsonb_build_object(${here.map(({ column, reader }) => `'${column}', ${reader}(t)`).join(", ")}) from ${table} t where t.id = any ($1)`,
+      [planted.filter((one) => one.table === table).map(({ id }) => id)],
+    );
+    const fields = new Map<string, Record<string, unknown>>(rows as [string, Record<string, unknown>][]);
+    for (const one of planted.filter((other) => other.table === table)) {
+      const field = fields.get(one.id)?.[one.column];
+      if (one.marker === null ? field == null : !JSON.stringify(field ?? null).includes(one.marker))
+        found.push(one);
+    }
+  }
+  return found;
+}
+
+test("every masked column has a value that is looked for", () => {
+  expect(columns.length).toBeGreaterThan(30);
+  const without = columns.filter(
+    ({ table, column }) => !planted.some((one) => one.table === table && one.column === column),
+  );
+  expect(without).toEqual([]);
+  const alike = planted
+    .filter(({ marker }) => marker === null)
+    .map(({ table, column }) => `${table}.${column}`);
+  expect([...new Set(alike)]).toEqual(["app_public.organization_user_connections.notifications"]);
+});
+
+test("no viewer finds in fields, events, views, reports or exports what the field does not give them", async () => {
+  const told: string[] = [];
+  let withheld = 0;
+  for (const viewer of viewers)
+    await as(viewer, async (read) => {
+      const secrets = await hidden(read);
+      const secretsOfEvents = await hidden(unguarded);
+      withheld += secrets.length;
+      for (const { table, expression } of [...served, ...reported]) {
+        const rows = await read(
+          `select ${expression}::text from ${table} t ${table === "app_public.events" ? "where t.subject_id = any ($1)" : "where $1::uuid[] is not null"}`,
+          [planted.map(({ id }) => id)],
+        );
+        const text = rows.map(([row]) => row as string).join("\n");
+        for (const { marker, table: of, column, id } of /events|price_changes/.test(table)
+          ? secretsOfEvents
+          : secrets)
+          if (marker !== null && text.includes(marker))
+            told.push(`${viewer.name}: ${of}.${column} of ${id} in ${table}`);
+      }
+    });
+  expect(withheld).toBeGreaterThan(500);
+  expect([...new Set(told.map((line) => line.replace(/ of [0-9a-f-]{36}/, "")))]).toEqual([]);
+});
+
+test("a webhook's payload holds of an event what the field gives its viewer", async () => {
+  const told: string[] = [];
+  let looked = 0;
+  for (const viewer of viewers)
+    await as(viewer, async (read) => {
+      const secrets = await hidden(unguarded);
+      const visible = await read("select e.id from app_public.events e where e.subject_id = any ($1)", [
+        planted.map(({ id }) => id),
+      ]);
+      // As the service makes them: no policy decides, only who is named as the viewer.
+      const { rows: bodies } = await world.client.query<{ id: string; body: { data: any; changes: any } }>(
+        "select e.subject_id as id, app_private.webhook_body(e)::jsonb as body from app_public.events e where e.id = any ($1) and e.changes is not null",
+        [visible.map(([id]) => id as string)],
+      );
+      for (const { column, id, table, marker } of secrets) {
+        const member = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+        for (const { body } of bodies.filter((event) => event.id === id)) {
+          looked += 1;
+          // A field may give less than the value, such as the month of a day.
+          const tells = marker === null ? body.data[member] !== null : JSON.stringify(body).includes(marker);
+          if (tells || body.changes[member] !== undefined) told.push(`${viewer.name}: ${table}.${column}`);
+        }
+      }
+    });
+  expect(looked).toBeGreaterThan(200);
+  expect([...new Set(told)]).toEqual([]);
+});
+
+test("no filter and no search tells a value that the field does not give", async () => {
+  const { client } = world;
+  const { rows: filters } = await client.query<{
+    table: string;
+    filter: string;
+    finder: string | null;
+    range: string | null;
+  }>(`
+    select c.oid::regclass::text as table, p.oid::regproc::text as filter, (regexp_match(obj_description(p.oid), '@finder (\\w+)'))[1] as finder,
+      case when a.typtype = 'r' then p.proargtypes[1]::regtype::text end as range
+    from pg_proc p join pg_class c on c.reltype = p.proargtypes[0] join pg_type a on a.oid = p.proargtypes[1]
+    where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 2 and obj_description(p.oid) ~ '(^|\\n)@filter'
+      and (a.typtype = 'r' or p.proargtypes[1] = 'text'::regtype)`);
+  expect(filters.length).toBeGreaterThan(5);
+  const told: string[] = [];
+  for (const viewer of viewers)
+    await as(viewer, async (read) => {
+      for (const { table, column, id, marker, value, category } of await hidden(read))
+        for (const { filter, finder, range } of filters.filter(
+          (one) => one.table === table && marker !== null,
+        )) {
+          if (range === null ? category !== "S" : category !== "N" && category !== "D") continue;
+          const isOf = range === null || (category === "D") === /date|ts/.test(range);
+          if (!isOf) continue;
+          const argument = range === null ? "$2::text" : `${range}('[' || $2 || ',' || $2 || ']')`;
+          const rows = await read(
+            `select from ${table} t where t.id = $1 and ${filter}(t, ${argument})
+             ${finder ? `union all select from app_hidden.${finder}(${argument}) i where i = $1` : ""}`,
+            [id, range === null ? marker : String(value)],
+          );
+          if (rows.length > 0) told.push(`${viewer.name}: ${table}.${column} by ${filter}`);
+        }
+    });
+  expect([...new Set(told)]).toEqual([]);
+  const { rows: words } = await client.query<{ text: string }>(
+    "select concat(names, more) as text from app_private.search_texts",
+  );
+  const found = planted.filter(
+    ({ marker, category }) =>
+      marker !== null && category === "S" && words.some(({ text }) => text.includes(marker.toLowerCase())),
+  );
+  expect(found).toEqual([]);
+});
+
+test("the API filters, sorts and groups by nothing that is masked, and adds up what the fields give", async () => {
+  const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"), {
+    assumeValid: true,
+  });
+  const { rows: filters } = await world.client.query<{ table: string; name: string }>(`
+    select c.oid::regclass::text as table, (regexp_match(obj_description(p.oid), '(?:^|\\n)@filter (\\w+)'))[1] as name
+    from pg_proc p join pg_class c on c.reltype = p.proargtypes[0] where obj_description(p.oid) ~ '(^|\\n)@filter '`);
+  const offered: string[] = [];
+  const sums = new Map<string, string[]>();
+  for (const { table, column } of columns) {
+    const plural = table
+      .replace("app_public.", "")
+      .replace(/(^|_)(\w)/g, (_, __, letter: string) => letter.toUpperCase());
+    const singular = plural.replace(/ies$/, "y").replace(/s$/, "");
+    const member = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const constant = new RegExp(`^${column.toUpperCase()}(_ASC|_DESC|_TRUNCATED_TO_.*)?$`);
+    for (const type of Object.values(schema.getTypeMap())) {
+      const [, kind] =
+        new RegExp(`^(?:${singular}|${plural})(Filter|OrderBy|Sort|GroupBy|Having\\w*|\\w*Aggregates)$`).exec(
+          type.name,
+        ) ?? [];
+      if (!kind) continue;
+      if (isEnumType(type) && type.getValues().some(({ name }) => constant.test(name)))
+        offered.push(`${type.name} ${constant.source}`);
+      else if (isInputObjectType(type) && type.getFields()[member]) {
+        if (!filters.some((filter) => filter.table === table && filter.name === member))
+          offered.push(`${type.name}.${member}`);
+      } else if (isObjectType(type) && type.getFields()[member] && kind === "DistinctCountAggregates") {
+        const list = Object.values(schema.getQueryType()!.getFields()).find(
+          ({ type: result }) => String(result).replace("!", "") === `${singular}Connection`,
+        );
+        if (list) sums.set(list.name, [...(sums.get(list.name) ?? []), member]);
+      }
+    }
+  }
+  expect(offered).toEqual([]);
+  expect(sums.size).toBeGreaterThan(3);
+  const api = await startApi(world.database);
+  try {
+    const { login } = await api.anonymous.get(
+      `mutation { login(input: { username: "${demoUser.email}", password: "${demoUser.password}" }) { token } }`,
+    );
+    const { texts } = await api.statements(async () => {
+      for (const [list, members] of sums)
+        await api
+          .person(login.token)
+          .get(`{ ${list} { aggregates { distinctCount { ${members.join(" ")} } } } }`);
+    });
+    const read = texts.join("\n");
+    for (const [list, members] of sums)
+      for (const { table, column } of columns.filter(({ column: name }) =>
+        members.some((member) => member.toLowerCase() === name.replaceAll("_", "")),
+      )) {
+        if (!list.toLowerCase().startsWith(table.replace("app_public.", "").replaceAll("_", ""))) continue;
+        expect([list, read.includes(`${table.replace("app_public.", "")}_${column}`)]).toEqual([list, true]);
+        expect([list, column, read.includes(`."${column}"`)]).toEqual([list, column, false]);
+      }
+  } finally {
+    await api.stop();
+  }
+});
