@@ -71,7 +71,7 @@ export class Fuzzer {
         kind,
         field,
         documents: Array.from({ length: documentsOfEach }, () => documentOf(kind, field, schema, random)),
-        about: aboutOf(field),
+        about: aboutOf(field, schema),
         tries: 0,
         successes: 0,
         inputs: [],
@@ -152,9 +152,12 @@ export class Fuzzer {
 }
 
 /** The type of record that it makes, changes or gives. */
-function aboutOf(field: GraphQLField<unknown, unknown>): string {
+function aboutOf(field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): string {
   const named = /\w+/.exec(String(field.type).replaceAll(/[[\]!]/g, ""))![0];
-  return named.replace(/^Delete(\w+)Payload$/, "$1").replace(/Connection$/, "");
+  const record = named.replace(/^Delete(\w+)Payload$/, "$1").replace(/Connection$/, "");
+  // The names of some operations leave out of which record the one they are about is a part.
+  const names = Object.keys(schema.getTypeMap());
+  return schema.getType(record) ? record : (names.find((known) => known.endsWith(record)) ?? record);
 }
 
 /** The known input with a third of its members replaced. */

@@ -1,12 +1,6 @@
 /** What outsiders must not learn: ids of records, and texts, of organizations that they have no part in. */
 import type { Pool } from "pg";
 
-/** Whose records an outsider may see at most. */
-export interface Outsider {
-  /** Organizations that they belong to. */
-  organizations: string[];
-}
-
 /** Every string of an answer. */
 export function stringsOf(value: unknown, found = new Set<string>()): Set<string> {
   if (typeof value === "string") found.add(value);
@@ -44,19 +38,23 @@ async function seenByVisitor(owner: Pool, table: string): Promise<boolean> {
   }
 }
 
-/** Ids among the strings that belong to private records of other organizations, with their tables. */
+/**
+ * Records that were told although they are private and of an organization of which the user is no member, with what told them.
+ * @param heard the texts of answers, and the operation that each came from
+ * @param user null for a visitor
+ */
 export async function foreignIds(
   owner: Pool,
   tables: readonly string[],
-  strings: ReadonlySet<string>,
-  { organizations }: Outsider,
+  heard: ReadonlyMap<string, string>,
+  user: string | null,
 ): Promise<string[]> {
-  const ids = [...strings].filter((text) => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text));
-  if (ids.length === 0) return [];
+  const ids = [...heard.keys()].filter((text) => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text));
   const parts = tables.map(
     (table) =>
-      `select '${table} ' || id as found from ${table} where id = any ($1::uuid[]) and organization_id <> all ($2::uuid[])`,
+      `select '${table}' as table, id from ${table} r where id = any ($1::uuid[])
+         and not exists (select from app_public.organization_user_connections c where c.user_id = $2 and c.organization_id = r.organization_id)`,
   );
-  const { rows } = await owner.query<{ found: string }>(parts.join(" union all "), [ids, organizations]);
-  return rows.map(({ found }) => found);
+  const { rows } = await owner.query<{ table: string; id: string }>(parts.join(" union all "), [ids, user]);
+  return rows.map(({ table, id }) => `${table} ${id} by ${heard.get(id)}`);
 }
