@@ -102,6 +102,17 @@ create policy own on app_public.access_tokens for select to plat_user
 
 grant select on app_public.access_tokens to plat_anonymous, plat_user;
 
+create trigger _600_deadline_access_token after insert on app_public.access_tokens
+  for each row
+  when (new.expires_at is not null)
+  execute function app_private.tg_access_token__deadline();
+create trigger _600_deadline_again_access_token after update of revoked_at, expires_at on app_public.access_tokens
+  for each row
+  when (old.revoked_at is distinct from new.revoked_at or old.expires_at is distinct from new.expires_at)
+  execute function app_private.tg_access_token__deadline();
+create trigger _800_review after update on app_public.access_tokens
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__review();
 create trigger _900_touch before update on app_public.access_tokens
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.access_tokens
@@ -113,6 +124,19 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+
+create function app_private.tg_access_token__deadline() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.expires_at is not null and (new.revoked_at is null) then
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('access_token', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
+      on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
+  elsif tg_op = 'UPDATE' then
+    delete from app_hidden.deadlines d where d.kind = 'access_token' and d.record_id = new.id;
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_access_tokens__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -269,6 +293,19 @@ begin
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_access_tokens__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended uuid;
+begin
+  for ended in select distinct n.user_id from new_rows n join old_rows o on o.id = n.id
+    where n.revoked_at is not null and o.revoked_at is null
+  loop
+    perform app_private.review_principals(ended);
+  end loop;
+  return null;
+end $function$;
 
 -- What happened to it, latest first.
 create function app_public.access_tokens_events(r app_public.access_tokens) returns setof app_public.events
@@ -542,7 +579,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'BUYER_AGENT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_agents as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -792,7 +831,8 @@ create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.deleted_at is null and new.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('agreement', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('agreement', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'agreement' and d.record_id = new.id;
@@ -2718,7 +2758,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'BUYER', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_buyers as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -2745,7 +2787,8 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.rescission_ends_at is not null and (new.status = 'IN_REVIEW'
   and new.deleted_at is null) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('rescission', new.id, new.rescission_ends_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('rescission', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.rescission_ends_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'rescission' and d.record_id = new.id;
@@ -3391,6 +3434,7 @@ create table app_public.custom_exports (
   filter                   jsonb,
   -- In which order: a list of names of columns, or of {column, direction}; the latest first where left out.
   sort                     jsonb,
+  -- @inert It is run by somebody, as they see the records.
   -- @behavior -*
   --
   -- Who created it.
@@ -3687,6 +3731,7 @@ create table app_public.custom_reports (
   chart                    app_public.chart_type, -- How it is drawn.
   -- Who finds it; each sees of its rows what they may see.
   visibility               app_public.report_visibility not null default 'PRIVATE',
+  -- @inert It is read by somebody, as they see the records.
   -- @behavior -*
   --
   -- Who created it.
@@ -5389,7 +5434,8 @@ create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.due_at is not null and (new.status in ('OPEN', 'FAILED')) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('escalation_ticket', new.id, new.due_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('escalation_ticket', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.due_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'escalation_ticket' and d.record_id = new.id;
@@ -5900,6 +5946,10 @@ create table app_public.exports (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint exports_pkey primary key (id),
   -- @fieldName customExport
   -- @foreignFieldName exports
@@ -5917,6 +5967,13 @@ create table app_public.exports (
   -- The organization.
   constraint exports_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint exports_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName project
   -- @backwardBehavior -*
   --
@@ -5933,6 +5990,7 @@ create table app_public.exports (
 
 create index exports_custom_export on app_public.exports (custom_export_id, id desc);
 create index exports_organization on app_public.exports (organization_id, id desc);
+create index exports_principal_token on app_public.exports (principal_token_id);
 create index exports_project on app_public.exports (project_id);
 create index exports_requested_by on app_public.exports (requested_by_id);
 create index exports_unfinished on app_public.exports (organization_id, requested_by_id)
@@ -5950,6 +6008,8 @@ create policy requesters_and_managers on app_public.exports for select to plat_u
 
 grant select on app_public.exports to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.exports
+  for each row execute function app_private.tg__principal('requested_by_id', 'app_private.export_lacks');
 create trigger _300_state before update on app_public.exports
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -5991,7 +6051,8 @@ create function app_private.tg_export__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.status = 'COMPLETED') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('export', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('export', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'export' and d.record_id = new.id;
@@ -6034,7 +6095,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6085,7 +6147,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -6112,7 +6175,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6152,7 +6216,8 @@ begin
     || case when o.completed_at is distinct from n.completed_at then jsonb_build_object('completedAt', jsonb_build_array(to_char(o.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.error is distinct from n.error then jsonb_build_object('error', jsonb_build_array(o.error, n.error)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.sort as sort,
     n.error as error,
     n.filter as filter,
@@ -6172,7 +6237,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.custom_export_id,
@@ -6192,7 +6258,8 @@ begin
     o.completed_at,
     o.expires_at,
     o.error,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -6213,7 +6280,8 @@ begin
     n.completed_at,
     n.expires_at,
     n.error,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6230,6 +6298,18 @@ create function app_public.exports_events(r app_public.exports) returns setof ap
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.exports_events(app_public.exports) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.exports_principal_token(r app_public.exports) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.exports_principal_token(app_public.exports) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -8366,7 +8446,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'FLOOR_PLAN', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_floor_plans as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -9972,7 +10054,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'LEAD', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_leads as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -10001,7 +10085,7 @@ begin
     return new;
   elsif tg_op = 'UPDATE' and not new.subscribed then
     new.unsubscribed_at := coalesce(new.unsubscribed_at, now());
-  elsif tg_op = 'UPDATE' or (new.subscribed and new.origin = 'CONTACT_PROJECT') then
+  elsif tg_op = 'UPDATE' then
     new.unsubscribed_at := null;
     delete from app_private.withdrawn_addresses w where w.organization_id = new.organization_id and w.email = new.email;
   else
@@ -12194,7 +12278,10 @@ create table app_public.offers (
   -- Until when it stands.
   expires_at               timestamp with time zone     not null,
   parent_id                uuid, -- The offer it answers: the pending one, also where left out.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who made it.
+  -- @inert An offer does nothing by itself.
+  --
+  -- Who made it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   withdrawn_at             timestamp with time zone, -- When it was taken back.
   -- Whether the team entered it for the buyer.
   manual                   boolean                      not null default false,
@@ -12415,7 +12502,8 @@ create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.status = 'PENDING') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('offer', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('offer', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'offer' and d.record_id = new.id;
@@ -13557,6 +13645,14 @@ create table app_public.organization_integrations (
   --
   -- Who connected it.
   connected_by_id          uuid,
+  -- @behavior -*
+  --
+  -- In whose name it acts: whoever connected or refreshed it last.
+  principal_id             uuid,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint organization_integrations_pkey primary key (id),
   -- @fieldName app
   -- @backwardBehavior -*
@@ -13578,6 +13674,20 @@ create table app_public.organization_integrations (
   -- The organization.
   constraint organization_integrations_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name it acts: whoever connected or refreshed it last. It is disabled when they may not administer the
+  --   organization, or read what it sends, any more.
+  constraint organization_integrations_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint organization_integrations_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint organization_integrations_config_object check (jsonb_typeof(config) = 'object'),
   constraint integration_app_id_not_null not null app_id,
   constraint integration_config_not_null not null config,
@@ -13593,6 +13703,8 @@ create index organization_integrations_app on app_public.organization_integratio
 create index organization_integrations_connected_by on app_public.organization_integrations (connected_by_id);
 create index organization_integrations_organization on app_public.organization_integrations (organization_id, id)
   where deleted_at is null;
+create index organization_integrations_principal on app_public.organization_integrations (principal_id);
+create index organization_integrations_principal_token on app_public.organization_integrations (principal_token_id);
 create unique index organization_integrations_request on app_public.organization_integrations (request_key);
 
 alter table app_public.organization_integrations enable row level security;
@@ -13603,6 +13715,17 @@ create policy worker on app_public.organization_integrations for select to plat_
 
 grant select on app_public.organization_integrations to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.organization_integrations
+  for each row execute function app_private.tg__principal(
+    'principal_id', 'app_private.organization_integration_lacks'
+  );
+create trigger _150_principal_again before update on app_public.organization_integrations
+  for each row
+  when (
+    old.principal_id is distinct from new.principal_id
+    or old.principal_token_id is distinct from new.principal_token_id
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.organization_integration_lacks');
 create trigger _300_state before update on app_public.organization_integrations
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -13659,10 +13782,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from old_rows n order by n.id returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13701,10 +13826,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), _last - _amount + row_number() over () from new_rows n;
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -13719,10 +13846,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from new_rows n returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13753,7 +13882,9 @@ begin
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
-    || case when o.connected_by_id is distinct from n.connected_by_id then jsonb_build_object('connectedById', jsonb_build_array(o.connected_by_id, n.connected_by_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.connected_by_id is distinct from n.connected_by_id then jsonb_build_object('connectedById', jsonb_build_array(o.connected_by_id, n.connected_by_id)) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.app_id as "appId",
     n.config as config,
@@ -13761,10 +13892,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.app_id,
     o.name,
     o.status,
@@ -13775,7 +13908,9 @@ begin
     o.inserted_at,
     o.deleted_at,
     o.organization_id,
-    o.connected_by_id) is distinct
+    o.connected_by_id,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.app_id,
     n.name,
@@ -13787,7 +13922,9 @@ begin
     n.inserted_at,
     n.deleted_at,
     n.organization_id,
-    n.connected_by_id) order by n.id returning stream_id)
+    n.connected_by_id,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13811,6 +13948,22 @@ create function app_public.organization_integrations_events(
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_integrations_events(
+  app_public.organization_integrations
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.organization_integrations_principal_token(
+  r app_public.organization_integrations
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.organization_integrations_principal_token(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
 
@@ -13840,6 +13993,11 @@ create table app_public.organization_invites (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  revoked_reason           text, -- Why the service took it back; null where somebody did.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint organization_invites_pkey primary key (id),
   -- @backwardBehavior -*
   --
@@ -13858,6 +14016,13 @@ create table app_public.organization_invites (
   -- The organization to join.
   constraint organization_invites_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint organization_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint organization_invites_accepted check ((status::text = 'ACCEPTED') = (accepted_at is not null)),
   constraint organization_invites_email_lower check (email::text = lower(email::text)),
   constraint organization_invites_revoked check ((status::text = 'REVOKED') = (revoked_at is not null))
@@ -13869,6 +14034,7 @@ create index organization_invites_invited_by on app_public.organization_invites 
 create unique index organization_invites_one_pending on app_public.organization_invites (organization_id, email)
   where status::text = 'PENDING';
 create index organization_invites_organization on app_public.organization_invites (organization_id, id);
+create index organization_invites_principal_token on app_public.organization_invites (principal_token_id);
 
 alter table app_public.organization_invites enable row level security;
 create policy admins on app_public.organization_invites for select to plat_user
@@ -13876,6 +14042,12 @@ create policy admins on app_public.organization_invites for select to plat_user
 
 grant select on app_public.organization_invites to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.organization_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
+create trigger _150_principal_again before update on app_public.organization_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
 create trigger _900_touch before update on app_public.organization_invites
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.organization_invites
@@ -13916,7 +14088,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13960,7 +14134,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -13980,7 +14156,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -14013,7 +14191,9 @@ begin
     || case when o.accepted_at is distinct from n.accepted_at then jsonb_build_object('acceptedAt', jsonb_build_array(to_char(o.accepted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.accepted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.accepted_by_id is distinct from n.accepted_by_id then jsonb_build_object('acceptedById', jsonb_build_array(o.accepted_by_id, n.accepted_by_id)) else '{}' end
     || case when o.revoked_at is distinct from n.revoked_at then jsonb_build_object('revokedAt', jsonb_build_array(to_char(o.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.revoked_reason is distinct from n.revoked_reason then jsonb_build_object('revokedReason', jsonb_build_array(o.revoked_reason, n.revoked_reason)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.email as email,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
@@ -14026,7 +14206,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.email,
     o.role,
@@ -14039,7 +14221,9 @@ begin
     o.accepted_at,
     o.accepted_by_id,
     o.revoked_at,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.revoked_reason,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.email,
@@ -14053,7 +14237,9 @@ begin
     n.accepted_at,
     n.accepted_by_id,
     n.revoked_at,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.revoked_reason,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -14066,6 +14252,22 @@ language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_invites_events(app_public.organization_invites) to plat_anonymous,
 plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.organization_invites_principal_token(
+  r app_public.organization_invites
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.organization_invites_principal_token(
+  app_public.organization_invites
+) to plat_anonymous, plat_user;
 
 -- @ordered
 --
@@ -14410,7 +14612,10 @@ create table app_public.organization_user_connections (
       true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
-  invited_by_id            uuid, -- Who invited the member.
+  -- @inert Members act for themselves.
+  --
+  -- Who invited the member.
+  invited_by_id            uuid,
   last_active_at           timestamp with time zone, -- The last request of the member.
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
@@ -14451,6 +14656,12 @@ create trigger _200_keep_owner before delete or update on app_public.organizatio
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
+create trigger _800_review after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__review();
+create trigger _800_review_role after update on app_public.organization_user_connections
+  for each row
+  when (old.role::text is distinct from new.role::text)
+  execute function app_private.tg_members__review();
 create trigger _900_touch before update on app_public.organization_user_connections
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.organization_user_connections
@@ -14462,6 +14673,13 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+
+create function app_private.tg_members__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(old.user_id, old.organization_id);
+  return null;
+end $function$;
 
 -- Deals that a former member worked on have nobody assigned; those of leads follow their leads.
 create function app_private.tg_members__unassign_deals() returns trigger
@@ -15025,6 +15243,7 @@ create table app_public.payment_intents (
   --
   -- Who pays.
   user_id                  uuid                         not null,
+  -- @inert Whoever pays confirms it.
   -- @behavior -*
   --
   -- Who asked for it.
@@ -15135,7 +15354,10 @@ create table app_public.personalization_credits (
   amount                   app_public.money             not null, -- The amount.
   reason                   app_public.long_text, -- Why it is given.
   promotion_id             uuid, -- The promotion that gives it, which must run.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who gave it.
+  -- @inert A credit does nothing by itself.
+  --
+  -- Who gave it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   constraint personalization_credits_pkey primary key (id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
@@ -15444,7 +15666,10 @@ create table app_public.personalization_discounts (
   amount                   app_public.money,
   reason                   app_public.long_text, -- Why it is given.
   promotion_id             uuid, -- The promotion that gives it, which must run.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who gave it.
+  -- @inert A discount does nothing by itself.
+  --
+  -- Who gave it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   constraint personalization_discounts_pkey primary key (id),
   -- @fieldName category
   -- @backwardBehavior -*
@@ -17940,6 +18165,8 @@ create table app_public.processor_refunds (
   note                     app_public.long_text,
   processor_id             text, -- Its id at the processor.
   failure_message          text, -- Why it could not be given back.
+  -- @inert A refund is asked for once.
+  --
   -- Who gave it back; null for what was given back by the service, or at the processor.
   created_by_id            uuid                         default app_public.current_user_id(),
   -- @behavior -*
@@ -18662,7 +18889,12 @@ create table app_public.project_contact_messages (
   id                       uuid                         not null default uuidv7(),
   organization_id          uuid                         not null,
   project_id               uuid                         not null,
-  lead_id                  uuid                         not null, -- The lead that the message made or joined.
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- The lead that the message made or joined.
+  lead_id                  uuid                         not null,
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
   -- Whether the message made the lead; false where it joined one.
   lead_created             boolean                      not null,
   name                     app_public.short_text        not null, -- Full name as given.
@@ -18683,6 +18915,20 @@ create table app_public.project_contact_messages (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  --
+  -- Their agent, as given.
+  agent                    app_public.agent_input,
+  follow                   boolean, -- Whether they asked for news by mail.
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- When what they say was taken over into the lead: at once where the message made it; else when the owner of the
+  --   address confirmed it, or the team accepted it; null until then.
+  merged_at                timestamp with time zone,
+  -- @behavior -attribute:select -attribute:filterBy -attribute:orderBy
+  --
+  -- When the owner of the address confirmed the message by the link of a mail.
+  confirmed_at             timestamp with time zone,
   constraint project_contact_messages_pkey primary key (id),
   -- @fieldName lead
   -- @foreignFieldName messages
@@ -18750,18 +18996,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'deleted', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
@@ -18798,18 +19048,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'created', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
@@ -18822,18 +19076,22 @@ begin
       select coalesce(n.organization_id, n.user_id, n.id), n.organization_id, n.project_id, 'contact_message' || '.' || 'created', 'contact_message', n.id, _actor_type, _channel, _request_id, _caused_by, null::jsonb, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
@@ -18873,21 +19131,29 @@ begin
     || case when o.agent_name is distinct from n.agent_name then jsonb_build_object('agentName', jsonb_build_array(o.agent_name, n.agent_name)) else '{}' end
     || case when o.metadata is distinct from n.metadata then jsonb_build_object('metadata', jsonb_build_array(o.metadata, n.metadata)) else '{}' end
     || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.agent is distinct from n.agent then jsonb_build_object('agent', jsonb_build_array(o.agent, n.agent)) else '{}' end
+    || case when o.follow is distinct from n.follow then jsonb_build_object('follow', jsonb_build_array(o.follow, n.follow)) else '{}' end
+    || case when o.merged_at is distinct from n.merged_at then jsonb_build_object('mergedAt', jsonb_build_array(to_char(o.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.confirmed_at is distinct from n.confirmed_at then jsonb_build_object('confirmedAt', jsonb_build_array(to_char(o.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.text as text,
+    n.agent as agent,
     n.email as email,
     n.phone as phone,
+    n.follow as follow,
     n.lead_id as "leadId",
     n.source as source,
     n.user_id as "userId",
     n.address as address,
     n.company as company,
     n.is_agent as "isAgent",
+    to_char(n.merged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "mergedAt",
     n.metadata as metadata,
     n.agent_name as "agentName",
     n.project_id as "projectId",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
+    to_char(n.confirmed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "confirmedAt",
     n.lead_created as "leadCreated",
     n.is_represented as "isRepresented",
     n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
@@ -18907,7 +19173,11 @@ begin
     o.agent_name,
     o.metadata,
     o.user_id,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.agent,
+    o.follow,
+    o.merged_at,
+    o.confirmed_at) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -18925,10 +19195,27 @@ begin
     n.agent_name,
     n.metadata,
     n.user_id,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.agent,
+    n.follow,
+    n.merged_at,
+    n.confirmed_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+-- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
+--   lead.
+create function app_public.project_contact_messages_confirmed_at(
+  m app_public.project_contact_messages
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select m.confirmed_at from app_public.leads l where l.id = m.lead_id
+$function$;
+grant execute on function app_public.project_contact_messages_confirmed_at(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
 
 -- What happened to it, latest first.
 create function app_public.project_contact_messages_events(
@@ -18937,6 +19224,43 @@ create function app_public.project_contact_messages_events(
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.project_contact_messages_events(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- Whether the message made the lead, false where it joined one; always true for those who may not see the lead.
+create function app_public.project_contact_messages_lead_created(
+  m app_public.project_contact_messages
+) returns boolean
+language sql stable as $function$
+  select m.lead_created or not exists (select from app_public.leads l where l.id = m.lead_id)
+$function$;
+grant execute on function app_public.project_contact_messages_lead_created(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- @notNull
+--
+-- The lead that the message made or joined; for those who may not see the lead, the id of the message.
+create function app_public.project_contact_messages_lead_id(m app_public.project_contact_messages) returns uuid
+language sql stable as $function$
+  select coalesce((select l.id from app_public.leads l where l.id = m.lead_id), m.id)
+$function$;
+grant execute on function app_public.project_contact_messages_lead_id(
+  app_public.project_contact_messages
+) to plat_anonymous, plat_user;
+
+-- When what they say was taken over into the lead: at once where the message made it; else when the owner of the
+--   address confirmed it, or the team accepted it; null until then, and for those who may not see the lead.
+create function app_public.project_contact_messages_merged_at(
+  m app_public.project_contact_messages
+) returns timestamp
+  with time zone
+language sql stable as $function$
+  select m.merged_at from app_public.leads l where l.id = m.lead_id
+$function$;
+grant execute on function app_public.project_contact_messages_merged_at(
   app_public.project_contact_messages
 ) to plat_anonymous, plat_user;
 
@@ -20297,26 +20621,12 @@ create trigger _950_events_update after update on app_public.projects
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  area text := coalesce(btrim((new.address).administrative_area), '');
-  place text := nullif(btrim((new.address).locality), '');
-  found_id uuid;
 begin
-  if tg_op = 'UPDATE' then
-    if new.address is not distinct from old.address then
-      return null;
+  if tg_op = 'INSERT' or new.address is distinct from old.address then
+    if not app_private.place_project(new.id, waits => false) then
+      perform app_private.add_job('project__placed', jsonb_build_object('id', new.id));
     end if;
-    delete from app_private.project_cities c where c.project_id = new.id;
   end if;
-  if place is null then
-    return null;
-  end if;
-  insert into app_private.cities (country, administrative_area, name)
-    values ((new.address).country, area, place) on conflict do nothing;
-  select c.id into found_id from app_private.cities c
-    where c.country = (new.address).country and app_hidden.fold(c.name) = app_hidden.fold(place)
-      and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
-  insert into app_private.project_cities (project_id, city_id) values (new.id, found_id);
   return null;
 end $function$;
 
@@ -20699,7 +21009,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'PROJECT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_projects as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -23013,6 +23325,8 @@ create table app_public.service_intelligence_generations (
   -- What became of it.
   status                   app_public.generation_status not null default 'PENDING',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @inert A draft is written when it is asked for, and sends nothing.
+  --
   -- Who asked for it; null where a workflow did.
   requested_by_id          uuid                         default app_public.current_user_id(),
   -- @secret
@@ -23137,7 +23451,8 @@ create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.pending_until is not null and (new.status = 'PENDING') then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('generation', new.id, new.pending_until)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('generation', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.pending_until)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'generation' and d.record_id = new.id;
@@ -24613,7 +24928,10 @@ create table app_public.tasks (
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
   priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
   assignee_id              uuid, -- Who does it.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who created it.
+  -- @inert A task does nothing by itself.
+  --
+  -- Who created it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   due_at                   timestamp with time zone, -- Until when.
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
@@ -26593,7 +26911,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
             select 'UNIT', a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (insert into app_private.search_units as t (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) 
@@ -26818,12 +27138,23 @@ create table app_public.user_integrations (
   -- The request that made it.
   request_key              text,
   user_id                  uuid                         not null,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint user_integrations_pkey primary key (id),
   -- @fieldName app
   -- @backwardBehavior -*
   --
   -- The application.
   constraint user_integrations_app_id_fkey foreign key (app_id) references app_public.integration_apps(id),
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint user_integrations_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName user
   -- @backwardBehavior -*
   --
@@ -26841,6 +27172,7 @@ create table app_public.user_integrations (
 );
 
 create index user_integrations_app on app_public.user_integrations (app_id);
+create index user_integrations_principal_token on app_public.user_integrations (principal_token_id);
 create unique index user_integrations_request on app_public.user_integrations (request_key);
 create index user_integrations_user on app_public.user_integrations (user_id, id) where deleted_at is null;
 
@@ -26852,6 +27184,12 @@ create policy worker on app_public.user_integrations for select to plat_worker
 
 grant select on app_public.user_integrations to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.user_integrations
+  for each row execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
+create trigger _150_principal_again before update on app_public.user_integrations
+  for each row
+  when (old.principal_token_id is distinct from new.principal_token_id)
+  execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
 create trigger _300_state before update on app_public.user_integrations
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -26910,7 +27248,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from old_rows n order by n.id returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26951,7 +27290,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), _last - _amount + row_number() over () from new_rows n;
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -26968,7 +27308,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from new_rows n returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -26998,7 +27339,8 @@ begin
     || case when o.connected_at is distinct from n.connected_at then jsonb_build_object('connectedAt', jsonb_build_array(to_char(o.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.app_id as "appId",
     n.config as config,
@@ -27008,7 +27350,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.app_id,
     o.name,
     o.status,
@@ -27018,7 +27361,8 @@ begin
     o.connected_at,
     o.inserted_at,
     o.deleted_at,
-    o.user_id) is distinct
+    o.user_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.app_id,
     n.name,
@@ -27029,7 +27373,8 @@ begin
     n.connected_at,
     n.inserted_at,
     n.deleted_at,
-    n.user_id) order by n.id returning stream_id)
+    n.user_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27051,6 +27396,22 @@ language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.user_integrations_events(app_public.user_integrations) to plat_anonymous,
 plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.user_integrations_principal_token(
+  r app_public.user_integrations
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.user_integrations_principal_token(
+  app_public.user_integrations
+) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.users
@@ -27116,6 +27477,14 @@ create trigger _100_slug before insert or update on app_public.users
   for each row execute function app_private.tg__slug('last_name');
 create trigger _200_prepare before insert or update of phone on app_public.users
   for each row execute function app_private.tg_users__prepare();
+create trigger _700_verified after update on app_public.users
+  for each row
+  when (old.email_verified_at is null and new.email_verified_at is not null)
+  execute function app_private.tg_users__verified();
+create trigger _800_review after update on app_public.users
+  for each row
+  when (old.status::text is distinct from new.status::text or old.deleted_at is distinct from new.deleted_at)
+  execute function app_private.tg_users__review();
 create trigger _900_soft_delete before delete on app_public.users
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.users for each row execute function app_private.tg__touch();
@@ -27313,6 +27682,45 @@ begin
   return new;
 end $function$;
 
+create function app_private.tg_users__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(new.id);
+  return null;
+end $function$;
+
+create function app_private.tg_users__verified() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  -- Whoever proves it is signed in by this session or token.
+  used_session constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('session_id')::uuid end;
+  used_token constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('token_id')::uuid end;
+begin
+  -- An account that nobody has used has nothing to end.
+  if old.last_login_at is null and not exists (select from app_public.access_tokens t where t.user_id = new.id) then
+    return null;
+  end if;
+  perform app_private.end_access(new.id, 'ADDRESS_VERIFIED', used_session, array(
+    with recursive family as (
+      select t.id, t.parent_id from app_public.access_tokens t where t.id = used_token
+      union all
+      select t.id, t.parent_id from family f join app_public.access_tokens t on t.id = f.parent_id
+    )
+    select f.id from family f), null, 'It was made before the e-mail address of its maker was verified.');
+  return null;
+end $function$;
+
+-- What ended when the address was proved for the first time, or the password reset or changed, the last time; null
+--   for everybody but the user.
+create function app_public.users_access_ending(u app_public.users) returns app_public.access_ending
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (e.ending).* from app_private.access_endings e
+  where e.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_access_ending(app_public.users) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The cards that they pay with, the default first; each sees their own only.
@@ -27498,6 +27906,11 @@ create table app_public.webhooks (
   --
   -- The integration that it belongs to, which is what people see of it.
   integration_id           uuid,
+  principal_id             uuid, -- In whose name events are sent: what they may read.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint webhooks_pkey primary key (id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
@@ -27519,12 +27932,28 @@ create table app_public.webhooks (
   -- The organization.
   constraint webhooks_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name events are sent: whoever created it, changed its address or events, or enabled it last. Only what
+  --   they may read is sent, and nothing once they may not administer the organization any more.
+  constraint webhooks_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint webhooks_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint webhooks_secret_is_not_kept check (secret is null) -- Secrets are not kept.
 );
 
 create index webhooks_created_by on app_public.webhooks (created_by_id);
 create unique index webhooks_integration on app_public.webhooks (integration_id);
 create index webhooks_organization on app_public.webhooks (organization_id, id) where deleted_at is null;
+create index webhooks_principal on app_public.webhooks (principal_id);
+create index webhooks_principal_token on app_public.webhooks (principal_token_id);
 
 alter table app_public.webhooks enable row level security;
 create policy admins on app_public.webhooks for select to plat_user
@@ -27546,6 +27975,16 @@ grant select on app_public.webhooks to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.webhooks to plat_user;
 grant update (url, description, events, status) on app_public.webhooks to plat_user;
 
+create trigger _150_principal before insert on app_public.webhooks
+  for each row execute function app_private.tg__principal('principal_id', 'app_private.webhook_lacks');
+create trigger _150_principal_again before update on app_public.webhooks
+  for each row
+  when (
+    old.url::text is distinct from new.url::text
+    or old.events is distinct from new.events
+    or (new.status::text = 'ENABLED' and old.status::text = any (array['DISABLED', 'PAUSED']))
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.webhook_lacks');
 create trigger _200_prepare before insert or update on app_public.webhooks
   for each row execute function app_private.tg_webhooks__prepare();
 create trigger _300_state before update on app_public.webhooks
@@ -27609,9 +28048,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from old_rows where integration_id is null) n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -27651,9 +28092,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), _last - _amount + row_number() over () from (select * from new_rows where integration_id is null) n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -27669,9 +28112,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from new_rows where integration_id is null) n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -27703,7 +28148,9 @@ begin
     || case when o.disabled_reason is distinct from n.disabled_reason then jsonb_build_object('disabledReason', jsonb_build_array(o.disabled_reason, n.disabled_reason)) else '{}' end
     || case when o.created_by_id is distinct from n.created_by_id then jsonb_build_object('createdById', jsonb_build_array(o.created_by_id, n.created_by_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.url as url,
     n.events as events,
     n.status as status,
@@ -27711,9 +28158,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from new_rows where integration_id is null) n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.url,
@@ -27725,7 +28174,9 @@ begin
     o.disabled_reason,
     o.created_by_id,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.url,
@@ -27737,7 +28188,9 @@ begin
     n.disabled_reason,
     n.created_by_id,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27841,6 +28294,18 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_public.webhooks_last_delivery_at(app_public.webhooks) to plat_anonymous, plat_user;
 
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.webhooks_principal_token(r app_public.webhooks) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.webhooks_principal_token(app_public.webhooks) to plat_anonymous, plat_user;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.workflow_executions
 
@@ -27877,7 +28342,10 @@ create table app_public.workflow_executions (
   --
   -- The event that started it.
   trigger_event_id         uuid,
-  started_by_id            uuid, -- Who started it.
+  -- @inert An execution acts in the name of its workflow.
+  --
+  -- Who started it.
+  started_by_id            uuid,
   -- @secret
   --
   -- The step that comes next, or that it waits in; the one at which it ended where it failed or was cancelled, null
@@ -28462,6 +28930,12 @@ create table app_public.workflows (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  disabled_reason          text, -- Why it is disabled; null while it is not.
+  principal_id             uuid, -- In whose name it acts: what they may read and change.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint workflows_pkey primary key (id),
   constraint workflows_id_organization_id_key unique (id, organization_id),
   -- @fieldName createdBy
@@ -28479,6 +28953,20 @@ create table app_public.workflows (
   -- The organization.
   constraint workflows_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name it acts: whoever created it, changed its definition or enabled it last. It reads and changes only
+  --   what they may, at every step; it is disabled when they may not manage workflows any more.
+  constraint workflows_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint workflows_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName project
   -- @backwardBehavior -*
   --
@@ -28491,6 +28979,8 @@ create index workflows_created_by on app_public.workflows (created_by_id);
 create index workflows_enabled on app_public.workflows (organization_id)
   where status::text = 'ENABLED' and deleted_at is null;
 create index workflows_organization on app_public.workflows (organization_id, id desc) where deleted_at is null;
+create index workflows_principal on app_public.workflows (principal_id);
+create index workflows_principal_token on app_public.workflows (principal_token_id);
 create index workflows_project on app_public.workflows (project_id);
 
 alter table app_public.workflows enable row level security;
@@ -28510,6 +29000,17 @@ grant update (name, description, trigger, conditions, reentry) on app_public.wor
 
 create trigger _060_refuse_archived before insert or delete or update on app_public.workflows
   for each row execute function app_private.tg__refuse_archived();
+create trigger _150_principal before insert on app_public.workflows
+  for each row execute function app_private.tg__principal('principal_id', 'app_private.workflow_lacks');
+create trigger _150_principal_again before update on app_public.workflows
+  for each row
+  when (
+    old.trigger is distinct from new.trigger
+    or old.conditions is distinct from new.conditions
+    or old.steps_revision <> new.steps_revision
+    or (new.status::text = 'ENABLED' and old.status::text <> 'ENABLED')
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.workflow_lacks');
 create trigger _300_state before update on app_public.workflows
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -28574,10 +29075,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28621,10 +29125,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -28644,10 +29151,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28683,7 +29193,10 @@ begin
     || case when o.enabled_at is distinct from n.enabled_at then jsonb_build_object('enabledAt', jsonb_build_array(to_char(o.enabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.enabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.disabled_at is distinct from n.disabled_at then jsonb_build_object('disabledAt', jsonb_build_array(to_char(o.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.disabled_reason is distinct from n.disabled_reason then jsonb_build_object('disabledReason', jsonb_build_array(o.disabled_reason, n.disabled_reason)) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.status as status,
     n.reentry as reentry,
@@ -28696,10 +29209,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.name,
@@ -28715,7 +29231,10 @@ begin
     o.enabled_at,
     o.disabled_at,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.disabled_reason,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -28732,7 +29251,10 @@ begin
     n.enabled_at,
     n.disabled_at,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.disabled_reason,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28778,8 +29300,10 @@ language plpgsql as $function$
 begin
   if new.status = 'ENABLED' then
     new.enabled_at := now();
+    new.disabled_reason := null;
   elsif new.status = 'DISABLED' then
     new.disabled_at := now();
+    new.disabled_reason := coalesce(nullif(new.disabled_reason, old.disabled_reason), 'Disabled by hand.');
   end if;
   return new;
 end $function$;
@@ -28850,6 +29374,18 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_public.workflows_next_run_at(app_public.workflows) to plat_anonymous, plat_user;
 
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.workflows_principal_token(r app_public.workflows) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.workflows_principal_token(app_public.workflows) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The steps of the present revision, in their order.
@@ -28889,6 +29425,7 @@ create table app_hidden.buyer_invites (
   accepted_at              timestamp with time zone,
   accepted_by_id           uuid,
   inserted_at              timestamp with time zone     not null default now(),
+  principal_token_id       uuid,
   constraint buyer_invites_pkey primary key (id),
   constraint buyer_invites_accepted_by_id_fkey foreign key (accepted_by_id)
     references app_public.users(id) on delete set null,
@@ -28896,6 +29433,8 @@ create table app_hidden.buyer_invites (
     references app_public.buyers(id, project_id) on delete cascade,
   constraint buyer_invites_invited_by_id_fkey foreign key (invited_by_id)
     references app_public.users(id) on delete set null,
+  constraint buyer_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint buyer_invites_accepted check ((status::text = 'ACCEPTED') = (accepted_at is not null)),
   constraint buyer_invites_email_lower check (email::text = lower(email::text))
 );
@@ -28904,8 +29443,16 @@ create index buyer_invites_accepted_by on app_hidden.buyer_invites (accepted_by_
 create index buyer_invites_buyer on app_hidden.buyer_invites (buyer_id, id);
 create index buyer_invites_invited_by on app_hidden.buyer_invites (invited_by_id);
 create unique index buyer_invites_one_pending on app_hidden.buyer_invites (buyer_id) where status::text = 'PENDING';
+create index buyer_invites_principal_token on app_hidden.buyer_invites (principal_token_id);
 
 alter table app_hidden.buyer_invites enable row level security;
+
+create trigger _150_principal before insert on app_hidden.buyer_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.buyer_invite_lacks');
+create trigger _150_principal_again before update on app_hidden.buyer_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.buyer_invite_lacks');
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.claims
@@ -28977,7 +29524,8 @@ create function app_private.tg_claim__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   if new.expires_at is not null and (new.released_at is null) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values ('claim', new.id, new.expires_at)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('claim', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'claim' and d.record_id = new.id;
@@ -29092,10 +29640,14 @@ create table app_hidden.deadlines (
   record_id                uuid                         not null,
   due_at                   timestamp with time zone     not null,
   failures                 integer                      not null default 0,
+  -- The organization that the record belongs to; the nil UUID where that is not known.
+  organization_id          uuid                         not null default
+      '00000000-0000-0000-0000-000000000000'::uuid,
   constraint deadlines_pkey primary key (kind, record_id)
 );
 
 create index deadlines_due on app_hidden.deadlines (due_at);
+create index deadlines_organization on app_hidden.deadlines (organization_id, due_at);
 
 alter table app_hidden.deadlines enable row level security;
 
@@ -29214,6 +29766,8 @@ create table app_hidden.record_types (
   -- What reading the events of these records takes, where the records themselves are seen by more people.
   event_permission         text,
   event_condition          text, -- Which rows have events, as a condition on their columns; all where it is null.
+  -- What reading all of these records of an organization takes, all of them together; null: audit.read.
+  read_permissions         text[],
   constraint record_types_pkey primary key (table_name),
   constraint record_types_subject_key unique (subject)
 );
@@ -29455,10 +30009,25 @@ create table app_hidden.workflow_step_types (
   type                     app_public.workflow_step_type not null,
   subjects                 text[],
   refusal                  text,
+  -- Whether it changes, or writes to, the lead or buyer of the subject.
+  changes_records          boolean                      not null default false,
   constraint workflow_step_types_pkey primary key (type)
 );
 
 alter table app_hidden.workflow_step_types enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.access_endings
+
+-- What ended last of each account, as its user reads it.
+create table app_private.access_endings (
+  user_id                  uuid                         not null,
+  ending                   app_public.access_ending     not null,
+  constraint access_endings_pkey primary key (user_id),
+  constraint access_endings_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+alter table app_private.access_endings enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.access_token_secrets
@@ -29538,6 +30107,41 @@ create table app_private.clock_steps (
 );
 
 alter table app_private.clock_steps enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.consent_requests
+
+-- Whether the owner of an address agreed to mails of an organization, and when; only the SHA-256 of the link's token
+--   is kept.
+create table app_private.consent_requests (
+  id                       uuid                         not null default uuidv7(),
+  organization_id          uuid                         not null,
+  email                    text                         not null,
+  purpose                  text                         not null,
+  message_id               uuid,
+  token_sha256             bytea,
+  -- Until when it can be confirmed.
+  expires_at               timestamp with time zone     not null default (now() + '7 days'::interval),
+  confirmed_at             timestamp with time zone,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint consent_requests_pkey primary key (id),
+  constraint consent_requests_token_sha256_key unique (token_sha256),
+  constraint consent_requests_message_id_fkey foreign key (message_id)
+    references app_public.project_contact_messages(id) on delete cascade,
+  constraint consent_requests_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint consent_requests_email_lower check (email = lower(email)),
+  constraint consent_requests_message check ((purpose = 'NEWS') = (message_id is not null)),
+  constraint consent_requests_purpose check (purpose = any (array['NEWS', 'MAILBOX', 'RECIPIENT']))
+);
+
+create index consent_requests_expires_at on app_private.consent_requests (expires_at) where confirmed_at is null;
+create index consent_requests_message on app_private.consent_requests (message_id) where message_id is not null;
+create unique index consent_requests_once on app_private.consent_requests (organization_id, email, purpose)
+  where message_id is null;
+create index consent_requests_organization on app_private.consent_requests (organization_id);
+
+alter table app_private.consent_requests enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.contact_messages
@@ -29880,14 +30484,18 @@ alter table app_private.integration_secrets enable row level security;
 ----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
 
--- Who got the last lead of a project whose members take turns.
+-- Who got the latest leads of a project whose members take turns, by the number of the turn.
 create table app_private.lead_turns (
   project_id               uuid                         not null,
   user_id                  uuid                         not null,
-  constraint lead_turns_pkey primary key (project_id),
+  id                       bigint                       not null generated always as identity,
+  turn                     bigint                       not null default 0,
+  constraint lead_turns_pkey primary key (id),
   constraint lead_turns_project_id_fkey foreign key (project_id)
     references app_public.projects(id) on delete cascade
 );
+
+create index lead_turns_latest on app_private.lead_turns (project_id, turn);
 
 alter table app_private.lead_turns enable row level security;
 
@@ -29923,6 +30531,24 @@ create table app_private.limits (
 );
 
 alter table app_private.limits enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.link_keys
+
+-- The keys that links in mails are signed with: the newest that signs does, all of them open. Rows are never
+--   deleted: the links that they signed would die.
+create table app_private.link_keys (
+  id                       uuid                         not null default uuidv7(),
+  key                      bytea                        not null default public.gen_random_bytes(32),
+  -- False for keys of former versions, which were derived from those of login tokens.
+  signs                    boolean                      not null default true,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint link_keys_pkey primary key (id),
+  constraint link_keys_key_key unique (key),
+  constraint link_keys_length check (length(key) >= 32)
+);
+
+alter table app_private.link_keys enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.mail_deliveries
@@ -30208,6 +30834,26 @@ create table app_private.payments_accounts (
 );
 
 alter table app_private.payments_accounts enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.principal_tables
+
+-- The tables whose rows act in somebody's name: the columns of the user and of the organization, what people call a
+--   row and its kind (SQL over the row r), which rows act (a condition), the function that says what permission the
+--   viewer lacks for a row, and the one that suspends it for a reason.
+create table app_private.principal_tables (
+  table_name               text                         not null,
+  user_column              text                         not null,
+  organization_column      text,
+  kind                     text                         not null,
+  title                    text                         not null,
+  live                     text                         not null,
+  lacks                    text                         not null,
+  ends                     text                         not null,
+  constraint principal_tables_pkey primary key (table_name)
+);
+
+alter table app_private.principal_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.processor_customers
@@ -30741,6 +31387,8 @@ create table app_private.user_passwords (
   password_hash            text                         not null,
   session_epoch            integer                      not null default 1,
   changed_at               timestamp with time zone     not null default now(),
+  kept_session             uuid,
+  kept_epoch               integer,
   constraint user_passwords_pkey primary key (user_id),
   constraint user_passwords_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
 );
@@ -30890,6 +31538,9 @@ alter table app_private.workers enable row level security;
 create table app_private.workflow_batches (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
+  -- @inert Its executions act in the name of their workflow.
+  --
+  -- Who started it.
   started_by_id            uuid,
   filter                   jsonb,
   matched                  integer                      not null default 0,
@@ -32351,6 +33002,39 @@ create domain app_public.webhook_url as app_public.url
 -- What the service read of a definition that SQL cannot: templates, cron line and addresses, by their path.
 create domain app_public.workflow_checks as jsonb;
 
+-- What ended when the address was proved, or the password reset or changed.
+create type app_public.access_ending as (
+  -- @notNull
+  --
+  -- When.
+  ended_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Why: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.
+  cause text,
+  -- @notNull
+  --
+  -- Whether login tokens ended: all, or all but the one in use.
+  sessions boolean,
+  -- @notNull
+  --
+  -- The names of the access tokens that ended.
+  access_tokens text[],
+  -- @notNull
+  --
+  -- The names of the integrations of the user that ended, such as calendar feeds.
+  integrations text[],
+  -- @notNull
+  --
+  -- What acted in the name of the user and was suspended, such as a webhook; its owners enable it again.
+  automations text[],
+  -- @notNull
+  --
+  -- The names of the organizations that the user was a member of already: at a first proof somebody else may have
+  --   joined or founded them.
+  memberships text[]
+);
+
 -- A postal address.
 create type app_public.address as (
   thoroughfare app_public.short_text, -- Street and number.
@@ -32707,6 +33391,26 @@ create type app_public.personalization_selection_input as (
   option_id uuid,
   quantity numeric, -- How many; 1 where left out.
   note text -- A note on it.
+);
+
+-- The access token that something was made with, for those who see what it made.
+create type app_public.principal_token as (
+  -- @notNull
+  --
+  -- The id of the token.
+  id uuid,
+  -- @notNull
+  --
+  -- What its user calls it.
+  name text,
+  -- @notNull
+  --
+  -- Its first characters, to recognise it by.
+  prefix text,
+  -- @notNull
+  --
+  -- Whether it still works.
+  status app_public.access_token_status
 );
 
 -- The units of a project in numbers: all of them for the team, the released ones for everybody else.
@@ -33071,6 +33775,12 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
   end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_hidden.buyer_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
+      '{"field": "token"}');
+  end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
@@ -33092,6 +33802,24 @@ begin
   return result;
 end $function$;
 grant execute on function app_public.accept_buyer_invite(text) to plat_anonymous, plat_user;
+
+-- @arg id The message.
+--
+-- Takes over what a visitor says of themselves into the lead: phone number, company, address, agent, where the lead
+--   has none. Their consent to news by mail is theirs to give. Takes the permission lead.write.
+create function app_public.accept_contact_message(id uuid) returns app_public.project_contact_messages
+language plpgsql as $function$
+declare
+  message app_public.project_contact_messages;
+begin
+  perform app_hidden.require_viewer();
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_contact_message.id;
+  if message.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such message.', '{"field": "id"}');
+  end if;
+  return app_private.accept_message(message.id);
+end $function$;
+grant execute on function app_public.accept_contact_message(uuid) to plat_user;
 
 -- @arg id The draft, which is COMPLETED.
 -- @arg subject Another subject, where the person changed it.
@@ -33142,6 +33870,12 @@ begin
   if invite.id is null or app_public.organization_invites_status(invite) <> 'PENDING' then
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
+  end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
+      '{"field": "token"}');
   end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',
@@ -33411,13 +34145,15 @@ grant execute on function app_public.contact_organization(
 -- @arg source Code of the source, such as WEB_DIRECT.
 -- @arg company Company.
 -- @arg agent The agent who represents them.
--- @arg follow Whether they want news by mail.
+-- @arg follow Whether they want news by mail; they get a mail with a link that confirms it.
 -- @arg isAgent Whether they are an agent.
 -- @arg isRepresented Whether an agent represents them.
 -- @arg metadata Free data of the website.
 --
 -- Contacts the sales office of a project: makes a lead, or joins the one with the same e-mail address, and tells the
---   sales team.
+--   sales team. What a visitor says of a lead that is known stays on the message until the owner of the address
+--   confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want
+--   them.
 create function app_public.contact_project(
   project_id uuid, name text, email app_public.email_address, phone app_public.phone_number default null::text,
   text text default null::text, address app_public.address default null::app_public.address,
@@ -33544,8 +34280,16 @@ declare
   secret text := body || app_private.token_checksum(body);
   result app_public.access_tokens;
   wrong text;
+  ended text;
 begin
+  -- With whoever revokes one at the same moment it takes turns; and two at once must not both be the last one within
+  -- the limit.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into own from app_public.access_tokens t where t.id = app_hidden.setting('token_id')::uuid;
+  ended := app_private.token_ended(own.id);
+  if ended is not null then
+    perform app_hidden.fail('UNAUTHENTICATED', ended);
+  end if;
   if coalesce(length(btrim(name)), 0) not between 1 and 300 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give the token a name of 1 to 300 characters.', '{"field": "name"}');
   end if;
@@ -33590,8 +34334,6 @@ begin
     expires_at := coalesce(expires_at, own.expires_at);
   end if;
 
-  -- Two at once must not both be the last one within the limit.
-  perform from app_public.users u where u.id = viewer_id for no key update;
   if (select count(*) from app_public.access_tokens t where t.user_id = viewer_id and t.revoked_at is null
       and (t.expires_at is null or t.expires_at > now())) >= most then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most),
@@ -33932,11 +34674,13 @@ begin
       where i.organization_id = host and i.email = address and i.status = 'PENDING' and i.role = 'OWNER') then
     perform app_hidden.require_organization(host, 'org.owner');
   end if;
+  perform app_private.require_role_within(host, offered);
   insert into app_public.organization_invites as i (organization_id, email, role, message, invited_by_id)
     values (host, address, offered, nullif(btrim(create_organization_invite.message), ''), app_public.current_user_id())
     on conflict (organization_id, email) where status = 'PENDING' do update
       set role = excluded.role, message = excluded.message, invited_by_id = excluded.invited_by_id,
-        send_count = i.send_count + 1, expires_at = excluded.expires_at
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
+        expires_at = excluded.expires_at
       where i.role <> 'OWNER' or app_hidden.organization_can(i.organization_id, 'org.owner')
     returning * into invite;
   if invite.id is null then -- an owner's invitation came in between
@@ -34148,7 +34892,8 @@ grant execute on function app_public.create_user_otp(app_public.email_address) t
 -- @arg description What it is for.
 --
 -- Has the events of an organization sent to an address, from now on. The field secret of the answer shows what they
---   are signed with, this once. Takes the permission org.admin.
+--   are signed with, this once. Takes the permission org.admin, and audit.read or the permission to read all records
+--   that the events are about.
 create function app_public.create_webhook(
   organization_id uuid, url app_public.webhook_url, events text[], secret app_public.fresh_secret,
   description text default null::text
@@ -34191,7 +34936,8 @@ grant execute on function app_public.create_webhook(
 -- @arg steps What a subject goes through, in this order: 1 to 100.
 --
 -- Creates a workflow, as a draft: enableWorkflow has it started. A definition with a fault is refused, and the field
---   of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage.
+--   of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage, and those for what
+--   it reads and changes.
 create function app_public.create_workflow(
   input jsonb, steps app_public.workflow_step_input[], checks app_public.workflow_checks
 ) returns app_public.workflows
@@ -34414,8 +35160,8 @@ begin
 end $function$;
 grant execute on function app_public.discard_generation(uuid, integer) to plat_anonymous, plat_user;
 
--- Has a workflow started by its trigger, by hand and in batches; what happened before does not start it. Takes the
---   permission workflow.manage.
+-- Has a workflow started by its trigger, by hand and in batches, in the name of the viewer; what happened before
+--   does not start it. Takes the permission workflow.manage, and those for what it reads and changes.
 create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
@@ -35203,6 +35949,7 @@ begin
   if invite.role = 'OWNER' then
     perform app_hidden.require_organization(invite.organization_id, 'org.owner');
   end if;
+  perform app_private.require_role_within(invite.organization_id, invite.role);
   update app_public.organization_invites i set send_count = i.send_count + 1, expires_at = now() + interval '7 days'
     where i.id = invite.id returning * into invite;
   perform app_private.send_invite(invite);
@@ -35215,7 +35962,8 @@ grant execute on function app_public.resend_organization_invite(uuid) to plat_an
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
 --
--- Sets a new password and ends all login tokens of the user; access tokens stay.
+-- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
+--   accessEnding of the answer says what ended.
 create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -35234,7 +35982,9 @@ begin
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
+  perform set_config('plat.session_id', '', true);
   perform app_private.set_password(account, password);
+  perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
@@ -35285,7 +36035,8 @@ end $function$;
 grant execute on function app_public.resume_workflow_execution(uuid) to plat_anonymous, plat_user;
 
 -- Ends an access token of the viewer at once, with those that were created through it; one that is revoked already
---   stays as it is.
+--   stays as it is. What they made and still act by (webhooks, workflows, integrations, invitations, exports) is
+--   suspended, and the owners get a mail: whoever has the permissions enables it again.
 create function app_public.revoke_access_token(id uuid) returns app_public.access_tokens
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -35294,17 +36045,14 @@ declare
   own_id uuid := app_hidden.setting('token_id')::uuid;
   result app_public.access_tokens;
 begin
+  -- Whoever creates one through it at this moment is waited for: that one ends, too.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id and t.user_id = viewer_id
     and (app_hidden.has_whole_account() or own_id in (t.id, t.parent_id));
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such access token.', '{"field": "id"}');
   end if;
-  with recursive family as (
-    select t.id from app_public.access_tokens t where t.id = revoke_access_token.id
-    union all
-    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
-  )
-  update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null;
+  perform app_private.revoke_access_tokens(array[result.id]);
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id;
   return result;
 end $function$;
@@ -35645,7 +36393,9 @@ grant execute on function app_public.update_organization_integration(
 -- @arg user_id The member.
 -- @arg role What the member may do from now on.
 --
--- Changes the role of a member; takes the role OWNER. The last owner stays one.
+-- Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role
+--   adds.
+-- The last owner stays one.
 create function app_public.update_organization_member_role(
   organization_id uuid, user_id uuid, role app_public.organization_role
 ) returns app_public.organization_user_connections
@@ -35657,6 +36407,7 @@ begin
   if role is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
   end if;
+  perform app_private.require_role_within(organization_id, role, member.role);
   update app_public.organization_user_connections m set role = update_organization_member_role.role
     where m.id = member.id returning * into member;
   return member;
@@ -35721,11 +36472,18 @@ grant execute on function app_public.update_organization_payments_representative
 --
 -- @arg current_password The password up to now.
 -- @arg new_password 10 characters or more.
+-- @arg keep_session Whether the login token in use stays; no where left out.
+-- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
+-- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
+--   out.
 --
--- Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens
+-- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
+-- Access tokens and integrations stay where nothing is said of them; accessEnding of the answer says what ended.
 create function app_public.update_password(
-  current_password app_public.password_proof, new_password app_public.new_password
+  current_password app_public.password_proof, new_password app_public.new_password,
+  keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
+  keep_integration_ids uuid[] default null::uuid[]
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -35744,11 +36502,16 @@ begin
   end if;
   perform app_private.forgive_tries(viewer_id);
   perform app_private.set_password(viewer_id, new_password);
+  perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
+    case when keep_session then app_hidden.setting('session_id')::uuid end,
+    coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
+    coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
+    'The password was changed.');
   select * into result from app_public.users u where u.id = viewer_id;
   return result;
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -36035,7 +36798,9 @@ grant execute on function app_public.update_user_integration(
 --
 -- @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 --
--- Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage.
+-- Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage, and those
+--   for what
+-- it reads and changes: from a change of its definition on it acts in the name of the viewer.
 create function app_public.update_workflow(
   input jsonb, checks app_public.workflow_checks,
   steps app_public.workflow_step_input[] default null::app_public.workflow_step_input[]
@@ -36769,8 +37534,11 @@ declare
   key text := repeat ->> 'key';
   body bytea := decode(repeat ->> 'body', 'hex');
   known app_private.idempotency_keys;
+  longest constant text := current_setting('lock_timeout');
 begin
-  -- A request under the same key that is still running is waited for here; from here on the row is locked.
+  -- A request under the same key that is still running is waited for here, however long it takes: it gives the answer.
+  -- From here on the row is locked.
+  perform set_config('lock_timeout', '0', true);
   insert into app_private.idempotency_keys as k (viewer, key_sha256, body_hmac)
     values (app_private.repeat_viewer(), sha256(convert_to(key, 'UTF8')), body)
     on conflict on constraint idempotency_keys_once do update set
@@ -36778,6 +37546,7 @@ begin
       answers = case when k.inserted_at < now() - interval '24 hours' then '{}' else k.answers end,
       inserted_at = case when k.inserted_at < now() - interval '24 hours' then now() else k.inserted_at end
     returning k.* into known;
+  perform set_config('lock_timeout', longest, true);
   if known.body_hmac <> body then
     perform app_hidden.fail('IDEMPOTENCY_MISMATCH',
       'This idempotency key was used for another request in the last 24 hours; give every request a key of its own.');
@@ -37269,6 +38038,15 @@ declare
   attempt record;
 begin
   perform app_private.require_integration(of_scope, id);
+  -- Whoever has it connected again answers for it.
+  if of_scope = 'ORGANIZATION' then
+    update app_public.organization_integrations i set principal_id = app_public.current_user_id(),
+        principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  else
+    update app_public.user_integrations i set principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  end if;
   attempt := app_private.claim_attempt(repeat);
   if not attempt.answered then
     perform app_private.rate_limit('integrations', app_public.current_user_id()::text, 60, interval '1 hour');
@@ -39451,6 +40229,27 @@ begin
   return false;
 end $function$;
 
+-- merge_message for whoever may write the lead; done again, it changes nothing.
+create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  message app_public.project_contact_messages;
+  lead app_public.leads;
+begin
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id for no key update;
+  select l.* into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null;
+  if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')
+    then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write.', '{"permission": "lead.write"}');
+  end if;
+  if message.merged_at is null then
+    perform app_private.merge_message(message);
+    select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id;
+  end if;
+  return message;
+end $function$;
+grant execute on function app_private.accept_message(uuid) to plat_user;
+
 -- Accepts a pending offer: the unit is PENDING under a claim that is taken or kept, every other pending offer on it
 --   is REJECTED, and by the steps of the negotiations the reservation has the price and lasts from now.
 create function app_private.accept_offer(offer app_public.offers, negotiation app_public.negotiations) returns void
@@ -39504,6 +40303,22 @@ language sql stable as $function$
   from app_private.payments_accounts a where a.processor_id = account
 $function$;
 
+-- Lets the functions that ask for permissions answer for this user and token until set_claims; where they have
+--   ended, for nobody. Returns whether they act.
+create function app_private.act_as_principal(user_id uuid, token_id uuid) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended constant boolean := app_private.principal_ended(act_as_principal.user_id, act_as_principal.token_id)
+    is not null;
+begin
+  perform app_private.set_claims(case when ended then '{}' else (
+    select jsonb_build_object('user_id', u.id, 'token_id', t.id, 'organization_id', t.organization_id,
+      'scopes', array_to_string(nullif(t.scopes, '{}'), ','))
+    from (values (act_as_principal.user_id)) u (id)
+    left join app_public.access_tokens t on t.id = act_as_principal.token_id) end);
+  return not ended;
+end $function$;
+
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
 create function app_private.act_as_workflow(depth integer, trigger_event_id uuid) returns void
@@ -39513,6 +40328,21 @@ begin
     set_config('plat.channel', 'SYSTEM', true),
     set_config('plat.user_id', '', true), set_config('plat.workflow_depth', depth::text, true),
       set_config('plat.caused_by', coalesce(trigger_event_id::text, ''), true);
+end $function$;
+
+-- Acts as the principal of a workflow, until set_claims; says why the principal may not do what takes the
+--   permissions, null where they may.
+create function app_private.act_for_workflow(workflow app_public.workflows, permissions text[]) returns text
+language plpgsql as $function$
+declare
+  lacking text;
+begin
+  if not app_private.act_as_principal(workflow.principal_id, workflow.principal_token_id) then
+    return app_private.principal_ended(workflow.principal_id, workflow.principal_token_id);
+  end if;
+  lacking := app_private.lacking_permission(workflow.organization_id, workflow.project_id, permissions);
+  return case when lacking is not null
+    then format('Whoever answers for the workflow does not have the permission %s.', lacking) end;
 end $function$;
 
 -- The claim that a reservation, purchase or other record has; null when it has none.
@@ -39866,6 +40696,8 @@ begin
     join app_public.users u on u.id = t.user_id
     where s.token_sha256 = authenticate_access_token.token_sha256
       and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+      -- A token lives no longer than the one that created it.
+      and (t.parent_id is null or app_private.token_ended(t.parent_id) is null)
       and u.status = 'ACTIVE' and u.deleted_at is null;
   if not found then
     return;
@@ -39880,18 +40712,21 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
--- Who signs in with a login token of this user and epoch; no row when the password changed since or the user may not
---   sign in.
-create function app_private.authenticate_session(user_id uuid, session_epoch integer) returns table(
+-- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
+--   that was kept, or the user may not sign in.
+create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
+  null::uuid) returns table(
   viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
 )
 language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select u.id, null::uuid, false, null::uuid, null::text[]
   from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id and p.session_epoch = authenticate_session.session_epoch
+  where u.id = authenticate_session.user_id
+    and (p.session_epoch = authenticate_session.session_epoch
+      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
     and u.status = 'ACTIVE' and u.deleted_at is null
 $function$;
-grant execute on function app_private.authenticate_session(uuid, integer) to plat_authenticator;
+grant execute on function app_private.authenticate_session(uuid, integer, uuid) to plat_authenticator;
 
 -- Starts a workflow for all of the subjects, which the caller was seen to see.
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
@@ -40127,11 +40962,30 @@ begin
       and r.sequence = e.current_step and r.status = 'RUNNING';
 end $function$;
 
+-- A permission that the viewer lacks to let a buyer see a purchase; null where they may.
+create function app_private.buyer_invite_lacks(i app_hidden.buyer_invites) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- Whoever accepts reads the purchase and its deal.
+  select p from unnest('{buyer.write, buyer.read, sale.read}'::text[]) with ordinality n (p, place)
+  where not exists (select from app_public.buyers b where b.id = i.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, n.p))
+  order by n.place limit 1
+$function$;
+
 -- Tells the workers, at commit, that there is something to send.
 create function app_private.call_dispatchers(organization_id uuid) returns void
 language plpgsql as $function$
 begin
   perform pg_notify('plat_webhooks', organization_id::text);
+end $function$;
+
+-- Raises PLAT1 with {organizationId, own}: in which organization something is to be settled, and whether the viewer
+--   has a part in it.
+create function app_private.call_due(organization_id uuid, own boolean) returns void
+language plpgsql stable as $function$
+begin
+  raise exception 'something is due; call app_private.settle_deadlines() and try again' using errcode = 'PLAT1',
+    detail = jsonb_build_object('organizationId', organization_id, 'own', own);
 end $function$;
 
 -- What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.
@@ -40258,22 +41112,24 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Indexes the words of some of the backlog, the oldest first; returns how many rows of it.
-create function app_private.catch_up_search(batch integer default 1) returns integer
+-- Indexes the words of some of the backlog, of one organization or of all, the oldest first; returns how many rows
+--   of it. What others are indexing is left to them; for one organization it waits for them, no longer than
+--   lock_timeout.
+create function app_private.catch_up_search(
+  batch integer default 1, organization_id uuid default null::uuid
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
   part app_private.search_backlog;
   searchable app_private.searchable_tables;
   names text[];
   done int := 0;
 begin
-  if not exists (select from app_private.search_backlog) then
-    return 0;
-  end if;
-  -- One at a time: whoever waits finds it done.
-  perform pg_advisory_xact_lock(hashtextextended('plat.search_backlog', 0));
   while done < batch loop
-    delete from app_private.search_backlog b where b.id = (select min(o.id) from app_private.search_backlog o)
+    delete from app_private.search_backlog b where b.id = (select o.id from app_private.search_backlog o
+        where organization_id is null or o.organization_id = organization_id order by o.id limit 1
+        for update skip locked)
       returning * into part;
     exit when not found;
     select s.* into strict searchable from app_private.searchable_tables s where s.type = part.type;
@@ -40286,9 +41142,14 @@ begin
     perform app_private.learn_words(names);
     done := done + 1;
   end loop;
+  if done = 0 and organization_id is not null then
+    -- Somebody else is at it; whoever waits finds it done.
+    perform from app_private.search_backlog b where b.organization_id = organization_id order by b.id limit 1
+      for update;
+  end if;
   return done;
 end $function$;
-grant execute on function app_private.catch_up_search(integer) to plat_worker;
+grant execute on function app_private.catch_up_search(integer, uuid) to plat_worker;
 
 -- Adds a tag to the leads of executions, or removes it.
 create function app_private.change_tags(
@@ -40327,6 +41188,24 @@ language sql stable as $function$
     when refunded = c.amount then 'REFUNDED'
     when refunded > 0 then 'PARTIALLY_REFUNDED' else 'SUCCEEDED' end
 $function$;
+
+-- Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.
+create function app_private.check_agent(
+  organization_id uuid, agent app_public.agent_input, country text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if agent.id is not null then
+    perform app_private.agent_for(organization_id, agent, country);
+  elsif nullif(btrim(agent.name), '') is null or length(agent.name) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
+      '{"field": "agent.name"}');
+  elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field',
+      case when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
+  perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
+end $function$;
 
 -- Refuses JSON Logic beyond the operators and variables there are; in the second argument of some, all and none,
 --   variables are of the element.
@@ -40881,13 +41760,14 @@ begin
   end if;
 end $function$;
 
--- Refuses a workflow, as it was written, that cannot be.
+-- Refuses a workflow, as it was written, that cannot be, or that does what the viewer may not.
 create function app_private.check_workflow(workflow app_public.workflows, checks jsonb) returns void
 language plpgsql stable as $function$
 declare
   step app_public.workflow_steps;
   scope jsonb := jsonb_build_object('subjectType', workflow.subject_type, 'organizationId', workflow.organization_id,
     'projectId', workflow.project_id);
+  lacking text;
 begin
   perform app_private.check_trigger(workflow.trigger, scope, checks);
   scope := scope || jsonb_build_object('event', workflow.trigger -> 'event',
@@ -40900,6 +41780,12 @@ begin
     and s.revision = workflow.steps_revision order by s.sequence loop
     perform app_private.check_step(step, scope);
   end loop;
+  lacking := app_private.workflow_lacks(workflow);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The workflow would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
 end $function$;
 
 -- Cities whose coordinates nobody has looked for.
@@ -40940,6 +41826,7 @@ declare
   last_written bigint;
   result jsonb := '[]';
   wanted jsonb;
+  fault text;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
@@ -40970,6 +41857,14 @@ begin
         'subjectId', w.subject_id)) into wanted
         from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
           array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+      if wanted is not null then
+        fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+        if fault is not null then
+          perform app_private.set_claims('{}');
+          perform app_private.review_principal('app_public.workflows', workflow.id);
+          wanted := null;
+        end if;
+      end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
         select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
@@ -40980,7 +41875,9 @@ begin
             from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
           join app_public.events e on e.id = (c ->> 'eventId')::uuid;
       end if;
+      perform app_private.set_claims('{}');
     exception when others then
+      perform app_private.set_claims('{}');
       wanted := null;
       perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
     end;
@@ -41015,6 +41912,7 @@ declare
   ids uuid[];
   most int;
   found_data jsonb;
+  fault text;
 begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
@@ -41029,6 +41927,12 @@ begin
     where s.organization_id = workflow.organization_id for no key update;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  if fault is not null then
+    perform app_private.set_claims('{}');
+    perform app_private.review_principal('app_public.workflows', workflow.id);
+    return;
+  end if;
   if workflow.conditions is not null then
     begin
       select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
@@ -41039,6 +41943,7 @@ begin
       found_data := '[]';
     end;
   end if;
+  perform app_private.set_claims('{}');
   return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
   delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
   if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
@@ -41046,15 +41951,20 @@ begin
   end if;
 end $function$;
 
--- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent.
+-- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
+--   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
   delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
   mapping jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
+declare
+  work record;
+  readable text[];
 begin
-  return query
+  -- Leased first, then made out in the name of each webhook's principal: what they may read at this moment.
+  for work in
     with recursive waiting (webhook_id) as (
       -- Along the index: as many steps as webhooks with something in the queue, however long that is.
       (select q.webhook_id from app_private.webhook_queue q order by q.webhook_id limit 1)
@@ -41084,19 +41994,51 @@ begin
       returning q.delivery_id
     ), begun as (
       update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
-      returning d.id, d.attempt, d.webhook_id, d.event_id, d.inserted_at
+      returning d.id, d.webhook_id
     )
-    select b.id, b.attempt, coalesce(e.id, b.id), w.url::text,
-      case when e.id is not null then app_private.webhook_body(e)
-        else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
-        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
-      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
-    from begun b
-    join app_public.webhooks w on w.id = b.webhook_id
-    join app_private.webhook_secrets s on s.webhook_id = w.id
-    left join app_private.webhook_progress p on p.webhook_id = w.id
-    left join app_public.events e on e.id = b.event_id;
+    select w as webhook, array_agg(b.id) as ids from begun b
+      join app_public.webhooks w on w.id = b.webhook_id group by w
+  loop
+    if not app_private.act_as_principal((work.webhook).principal_id, (work.webhook).principal_token_id)
+      or not app_hidden.organization_can((work.webhook).organization_id, 'org.admin') then
+      perform app_private.set_claims('{}');
+      -- By a job: whoever disables a webhook locks it before its queue.
+      perform app_private.add_job('principal__review', jsonb_build_object('webhookId', (work.webhook).id),
+        job_key => 'principal__review ' || (work.webhook).id);
+      update app_public.webhook_deliveries d set attempt = d.attempt - 1 where d.id = any (work.ids);
+      update app_private.webhook_queue q set leased = false, holder = null, due_at = now() + interval '1 minute'
+        where q.delivery_id = any (work.ids);
+      continue;
+    end if;
+    readable := app_private.readable_subjects((work.webhook).organization_id);
+    if readable is not null then
+      with unreadable as (
+        update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
+          where d.id = any (work.ids) and e.id = d.event_id and e.subject_type <> all (readable) returning d.id
+      )
+      delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
+    end if;
+    return query
+      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+        case when e.id is not null then app_private.webhook_body(e)
+          else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
+          'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+      from app_public.webhook_deliveries d
+      join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
+      left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
+      left join app_public.events e on e.id = d.event_id
+      where d.id = any (work.ids) and d.status <> 'DISCARDED';
+    perform app_private.set_claims('{}');
+  end loop;
 end $function$;
+
+-- Who acts in this transaction at the moment, for set_claims.
+create function app_private.claims() returns jsonb
+language sql stable as $function$
+  select jsonb_build_object('user_id', app_hidden.setting('user_id'), 'token_id', app_hidden.setting('token_id'),
+    'organization_id', app_hidden.setting('organization_id'), 'scopes', app_hidden.setting('scopes'))
+$function$;
 
 -- Settles what a mail says and to whom: its first items, as many as are to be shown, with their templates. Null, and
 --   the mail is gone, where there is nothing to say any more: the reader left, was suspended, wants no such mails,
@@ -41197,6 +42139,35 @@ language sql stable rows 200 as $function$
     array(select r.root from app_hidden.workflow_roots r where workflow.conditions::text ~ ('\m' || r.root || '\M'))) d
 $function$;
 
+-- Does what the owner of an address agreed to; done again, it changes nothing.
+create function app_private.confirm_consent(token text, request_id text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  request app_private.consent_requests;
+  message app_public.project_contact_messages;
+  before text := coalesce(current_setting('plat.request_id', true), '');
+begin
+  select r.* into request from app_private.consent_requests r
+    where r.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and r.confirmed_at is null
+      and r.expires_at > now() for update;
+  if request.id is null then
+    return;
+  end if;
+  perform set_config('plat.request_id', coalesce(confirm_consent.request_id, ''), true),
+    set_config('plat.clock', 'on', true);
+  update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
+  update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
+    returning * into message;
+  if message.id is not null then
+    perform app_private.follow_news(message.lead_id);
+    if message.merged_at is null then
+      perform app_private.merge_message(message);
+    end if;
+  end if;
+  perform set_config('plat.request_id', before, true), set_config('plat.clock', '', true);
+end $function$;
+grant execute on function app_private.confirm_consent(text, text) to plat_authenticator;
+
 -- Gives a sync the webhook that it goes out by, or brings that up to date.
 create function app_private.connect_sync(integration_id uuid, extra jsonb) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -41206,13 +42177,16 @@ declare
   integration app_public.organization_integrations;
   webhook app_public.webhooks;
   wanted text[] := array(select jsonb_array_elements_text(extra -> 'events'));
+  claims constant jsonb := app_private.claims();
+  lacking text;
 begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id)
+    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+      principal_id, principal_token_id)
       values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
-        integration.connected_by_id) returning * into webhook;
+        integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
       values (webhook.id, integration.organization_id,
@@ -41221,7 +42195,9 @@ begin
   else
     -- By hand: one that was disabled begins with the present.
     perform set_config('plat.service', '', true);
-    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED' where w.id = webhook.id;
+    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED',
+        principal_id = integration.principal_id, principal_token_id = integration.principal_token_id
+      where w.id = webhook.id returning * into webhook;
     perform set_config('plat.service', before, true);
     update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null
       where p.webhook_id = webhook.id;
@@ -41231,6 +42207,15 @@ begin
     perform app_private.call_dispatchers(webhook.organization_id);
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
+  end if;
+  -- Whoever connects it may read what it sends.
+  perform app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id);
+  lacking := app_private.webhook_lacks(webhook);
+  perform app_private.set_claims(claims);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would send events in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
   end if;
 end $function$;
 
@@ -41248,6 +42233,19 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   left join app_public.organizations o on a.scope = 'ORGANIZATION' and o.id = (f ->> 'ownerId')::uuid
 $function$;
 grant execute on function app_private.consent_facts(uuid, uuid) to plat_authenticator;
+
+-- What a link asks the owner of an address; nulls for one that is unknown or too old.
+create function app_private.consent_question(
+  token text, out purpose text, out organization text, out is_confirmed boolean
+) returns record
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.purpose, o.name, r.confirmed_at is not null
+  from app_private.consent_requests r join app_public.organizations o on o.id = r.organization_id and o.deleted_at is
+    null
+  where r.token_sha256 = sha256(convert_to(left(token, 200), 'UTF8')) and (r.confirmed_at is not null or r.expires_at >
+    now())
+$function$;
+grant execute on function app_private.consent_question(text) to plat_authenticator;
 
 -- Whether construction has come to a phase, or beyond; null where there is none.
 create function app_private.construction_has_come_to(status text, phase text) returns boolean
@@ -41449,6 +42447,19 @@ begin
       else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
 end $function$;
 
+-- What it takes to read the records that a condition or the config of a step speaks of.
+create function app_private.definition_permissions(definition jsonb, event text) returns text[]
+language sql stable as $function$
+  select array(select distinct p.permission from app_hidden.workflow_roots r
+    left join app_hidden.record_types t on t.table_name = r.table_name
+      or (r.root = 'event' and t.subject = split_part(event, '.', 1))
+    cross join lateral unnest(case
+      when t.table_name is not null then coalesce(t.read_permissions, '{audit.read}') when r.root = 'event'
+        then '{audit.read}'
+      when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
+    where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
+
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
 --   knows.
 create function app_private.deposit_due_date(deposit app_public.deposits) returns date
@@ -41597,6 +42608,53 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+
+-- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
+--   read; at the first proof of the address, suspends all that they made.
+create function app_private.end_access(
+  user_id uuid, cause text, keep_session uuid, keep_tokens uuid[], keep_integrations uuid[], reason text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  ending app_public.access_ending;
+  one record;
+begin
+  -- Before the tokens, as whoever creates or revokes one.
+  perform from app_public.users u where u.id = end_access.user_id for no key update;
+  ending.ended_at := now();
+  ending.cause := end_access.cause;
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
+      kept_epoch = case when keep_session is not null then p.session_epoch end
+    where p.user_id = end_access.user_id;
+  ending.sessions := found;
+  ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
+    where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
+  ending.integrations := '{}';
+  perform set_config('plat.service', 'on', true);
+  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+    and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
+  loop
+    perform app_private.suspend_user_integration(one.id, reason);
+    ending.integrations := ending.integrations || one.name::text;
+  end loop;
+  perform set_config('plat.service', before, true);
+  delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
+  ending.automations := case when end_access.cause = 'ADDRESS_VERIFIED' then array(select i ->> 'title'
+    from jsonb_array_elements(app_private.review_principals(end_access.user_id, because => reason)) i) else '{}' end;
+  ending.memberships := array(select o.name::text from app_public.organization_user_connections m
+    join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.user_id = end_access.user_id order by o.name);
+  insert into app_private.access_endings as e (user_id, ending) values (end_access.user_id, ending)
+    on conflict on constraint access_endings_pkey do update set ending = case
+      -- A reset that proves the address, too, is one ending.
+      when (e.ending).ended_at = now() then row(now(), (e.ending).cause, true,
+        (e.ending).access_tokens || (excluded.ending).access_tokens,
+        (e.ending).integrations || (excluded.ending).integrations,
+        (e.ending).automations || (excluded.ending).automations,
+        (excluded.ending).memberships)::app_public.access_ending
+      else excluded.ending end;
+end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
 create function app_private.end_integration(of_scope text, id uuid, reason text, is_deleted boolean) returns void
@@ -41851,11 +42909,11 @@ language sql stable as $function$
   select case when e.subject_type = lower($2) then e.subject_id else (e.data ->> (lower($2) || 'Id'))::uuid end
 $function$;
 
--- What the conditions and texts of a step know of each execution.
+-- What the conditions and texts of a step know of each execution: as the principal of the workflow may read it.
 create function app_private.execution_data(
   ids uuid[], step app_public.workflow_steps
 ) returns table(execution_id uuid, data jsonb)
-language plpgsql stable rows 200 as $function$
+language plpgsql rows 200 as $function$
 #variable_conflict use_column
 declare
   -- PERF: only the records that the step speaks of.
@@ -41863,6 +42921,8 @@ declare
     where step.config::text ~ ('\m' || r.root || '\M'));
   of_type text := (select w.subject_type from app_public.workflows w where w.id = step.workflow_id);
 begin
+  perform app_private.act_as_principal(w.principal_id, w.principal_token_id) from app_public.workflows w
+    where w.id = step.workflow_id;
   return query
     select e.id, s.data || jsonb_build_object('context', coalesce(e.context, '{}'), 'now',
       to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
@@ -41875,6 +42935,7 @@ begin
     join app_private.subject_data(of_type, array(select x.subject_id from app_public.workflow_executions x
       where x.id = any (ids)), roots) s on s.subject_id = e.subject_id
     where e.id = any (ids);
+  perform app_private.set_claims('{}');
 end $function$;
 
 -- The advisory lock of whoever carries out a step of the execution that takes time.
@@ -41933,8 +42994,7 @@ begin
       set_config('plat.scopes', coalesce(run.token_scopes, ''), true);
   may := exists (select from app_public.users u where u.id = chosen.requested_by_id and u.status = 'ACTIVE'
     and u.deleted_at is null)
-    and (run.token_id is null or exists (select from app_public.access_tokens t where t.id = run.token_id
-      and t.revoked_at is null and coalesce(t.expires_at > now(), true)))
+    and app_private.token_ended(run.token_id) is null
     and app_hidden.organization_can(chosen.organization_id, 'report.run')
     and (run.rights is null or app_hidden.report_rights_hold(run.rights, chosen.organization_id, chosen.project_id,
       run.permissions || '{report.run}'::text[]));
@@ -41946,6 +43006,11 @@ begin
   end if;
   return may;
 end $function$;
+
+-- A permission that the viewer lacks to have an export written; null where they may. What is in it is what they see.
+create function app_private.export_lacks(e app_public.exports) returns text
+language sql stable
+as $function$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $function$;
 
 -- Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
@@ -42071,7 +43136,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select i.id, i.user_id, i.name from app_private.integration_secrets s
   join app_public.user_integrations i on i.id = s.integration_id and i.status = 'ENABLED' and i.deleted_at is null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-  where s.lookup = feed_of.lookup
+  where s.lookup = feed_of.lookup and app_private.token_ended(i.principal_token_id) is null
 $function$;
 grant execute on function app_private.feed_of(bytea) to plat_authenticator;
 
@@ -42205,6 +43270,19 @@ begin
         coalesce(l.status_before_deal, case when l.status not in ('RESERVED', 'NEGOTIATING') then l.status end) end
     where l.id = lead.id;
   perform set_config('plat.service', before, true);
+end $function$;
+
+-- Has a lead follow marketing mail. Callers know that the owner of the address wants it.
+create function app_private.follow_news(lead_id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  clock text := coalesce(current_setting('plat.clock', true), '');
+begin
+  -- Their word is heard in archived projects too. The trigger of the lead lifts a withdrawal.
+  perform set_config('plat.clock', 'on', true);
+  update app_public.leads l set subscribed = true where l.id = follow_news.lead_id and l.deleted_at is null
+    and not l.subscribed;
+  perform set_config('plat.clock', clock, true);
 end $function$;
 
 -- After the right password: the wrong ones from the same network count no longer, and the network is known.
@@ -42480,7 +43558,8 @@ begin
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
     values (buyer.organization_id, buyer.project_id, buyer.id, recipient, invite_buyer.message)
     on conflict (buyer_id) where status = 'PENDING' do update
-      set message = excluded.message, invited_by_id = excluded.invited_by_id, send_count = i.send_count + 1,
+      set message = excluded.message, invited_by_id = excluded.invited_by_id,
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
         expires_at = excluded.expires_at
     returning * into invite;
   delete from app_private.buyer_invite_tokens t using app_hidden.buyer_invites i where i.id = t.invite_id
@@ -42490,6 +43569,13 @@ begin
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
 grant execute on function app_private.invite_buyer(uuid, text, text) to plat_user;
+
+-- A permission that the viewer lacks to give the role of an invitation; null where they may.
+create function app_private.invite_lacks(i app_public.organization_invites) returns text
+language sql stable as $function$
+  select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
+    app_private.role_lacks(i.organization_id, i.role))
+$function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -42591,6 +43677,35 @@ begin
     where p.id = invite.project_id and p.deleted_at is null;
 end $function$;
 
+-- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
+--   nothing to send, or too much was sent to the address already.
+create function app_private.issue_consent_token(request_id uuid) returns table(
+  token text, email text, purpose text, organization text, project text, expires_at timestamp with time zone
+)
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_column
+declare
+  request app_private.consent_requests;
+  secret text := app_private.random_text(43);
+begin
+  select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
+    and r.confirmed_at is null and r.expires_at > now() for update;
+  -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
+  if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
+      request.organization_id || ' ' || request.email)
+    or not app_private.is_within_limit('consent.address', request.email) then
+    return;
+  end if;
+  update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
+  return query
+    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    from app_public.organizations o
+    left join app_public.project_contact_messages m on m.id = request.message_id
+    left join app_public.projects p on p.id = m.project_id
+    where o.id = request.organization_id and o.deleted_at is null;
+end $function$;
+grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
+
 -- A new token (256 random bits) for a pending invitation and what its mail says; replaces the former token; nothing
 --   when there is nothing to send.
 create function app_private.issue_invite_token(invite_id uuid, send_count integer) returns table(
@@ -42675,6 +43790,13 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     and r.worker = keep_export_file.worker
 $function$;
 
+-- Keeps a key that a former version derived from one of login tokens, so that its links outlive that one.
+create function app_private.keep_link_key(key bytea) returns void
+language sql as $function$
+  insert into app_private.link_keys (key, signs) values (keep_link_key.key, false)
+    on conflict on constraint link_keys_key_key do nothing
+$function$;
+
 -- The viewer's draft of this very request, where it was made before under its idempotency key.
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -42692,6 +43814,19 @@ begin
       and g.inserted_at > now() - interval '24 hours');
 end $function$;
 grant execute on function app_private.known_generation(jsonb) to plat_user;
+
+-- The first of the permissions that the viewer does not have in all records of the organization, or of the project
+--   where one is named; null where they have all.
+create function app_private.lacking_permission(
+  organization_id uuid, project_id uuid, permissions text[]
+) returns text
+language sql stable as $function$
+  select p from unnest(permissions) with ordinality n (p, place)
+  where not app_hidden.organization_can(lacking_permission.organization_id, n.p)
+    and (lacking_permission.project_id is null
+      or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
+  order by n.place limit 1
+$function$;
 
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
@@ -42740,6 +43875,28 @@ create function app_private.limit_of(name text) returns table(most integer, with
 language sql stable rows 1 as $function$
   select coalesce((select c.most from app_private.limit_changes c where c.name = l.name), l.most), l.within
   from app_private.limits l where l.name = limit_of.name
+$function$;
+
+-- The key that signs; made where there is none yet.
+create function app_private.link_key() returns bytea
+language plpgsql as $function$
+declare
+  result bytea;
+begin
+  select k.key into result from app_private.link_keys k where k.signs order by k.id desc limit 1;
+  if result is null then
+    lock table app_private.link_keys in share row exclusive mode;
+    select k.key into result from app_private.link_keys k where k.signs order by k.id desc limit 1;
+    if result is null then
+      insert into app_private.link_keys default values returning key into result;
+    end if;
+  end if;
+  return result;
+end $function$;
+
+create function app_private.link_signature(text text, key bytea) returns text
+language sql immutable strict as $function$
+  select translate(rtrim(encode(public.hmac(convert_to(text, 'UTF8'), key, 'sha256'), 'base64'), '='), '+/', '-_')
 $function$;
 
 -- @withoutViewer Callers may write leads of the project, where an address is in use once.
@@ -42901,6 +44058,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   join app_private.integration_secrets s on s.integration_id = i.id and s.sealed is not null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   where i.user_id = mail_account.user_id and i.status = 'ENABLED' and i.deleted_at is null
+    and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
 grant execute on function app_private.mail_account(uuid) to plat_authenticator;
@@ -42950,7 +44108,8 @@ begin
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
 begin
   if new.%1$I is not null and (%2$s) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values (%3$L, new.id, new.%1$I)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values (%3$L, new.id, coalesce(new.organization_id, ''00000000-0000-0000-0000-000000000000''), new.%1$I)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = ''UPDATE'' then
     delete from app_hidden.deadlines d where d.kind = %3$L and d.record_id = new.id;
@@ -43053,16 +44212,26 @@ begin
   insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
 end $function$;
 
--- Queues the events of a range that a webhook wants.
+-- Queues the events of a range that a webhook wants and its principal may read.
 create function app_private.make_deliveries(
   webhook app_public.webhooks, after_sequence bigint, to_sequence bigint
 ) returns void
 language plpgsql as $function$
+declare
+  readable text[];
 begin
+  if not app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id)
+    or not app_hidden.organization_can(webhook.organization_id, 'org.admin') then
+    perform app_private.set_claims('{}');
+    perform app_private.review_sender(webhook);
+    return;
+  end if;
+  readable := app_private.readable_subjects(webhook.organization_id);
+  perform app_private.set_claims('{}');
   with wanted as (
     select e.id, e.sequence from app_public.events e
     where e.organization_id = webhook.organization_id and e.sequence > after_sequence and e.sequence <= to_sequence
-      and app_hidden.event_matches(e.name, webhook.events)
+      and app_hidden.event_matches(e.name, webhook.events) and (readable is null or e.subject_type = any (readable))
       -- What happens to a webhook because of its deliveries makes no further ones.
       and e.subject_id <> webhook.id
   ), made as (
@@ -43274,6 +44443,47 @@ begin
   perform app_private.make_project_record(table_name, subject, 'sale.write');
 end $function$;
 
+-- Declares that rows of a table act in somebody's name: the column of the user beside principal_token_id, what
+--   people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what
+--   suspends a row for a reason, and which changes (over old and new) make the viewer its principal.
+create function app_private.make_principal(
+  table_schema text, table_name text, user_column text, kind text, title text, live text, lacks regprocedure,
+  ends regprocedure, takes_over text default null::text, organization text default 'organization_id'
+) returns void
+language plpgsql as $function$
+declare
+  relation constant regclass := format('%I.%I', table_schema, table_name)::regclass;
+begin
+  insert into app_private.principal_tables (table_name, user_column, organization_column, kind, title, live, lacks,
+    ends)
+    values (relation::text, user_column, organization, kind, title, live, lacks::regproc::text, ends::regproc::text);
+  execute format('create trigger _150_principal before insert on %s for each row execute function '
+    'app_private.tg__principal(%L, %L)', relation, user_column, lacks::regproc::text);
+  if takes_over is not null then
+    execute format('create trigger _150_principal_again before update on %s for each row when (%s) execute function '
+      'app_private.tg__principal(%L, %L)', relation, takes_over, user_column, lacks::regproc::text);
+  end if;
+  if table_schema = 'app_public' then
+    execute format('create function app_public.%I(r app_public.%I) returns app_public.principal_token
+      language sql stable security definer set search_path = pg_catalog, pg_temp as
+      $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
+      table_name || '_principal_token', table_name, relation);
+    execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
+      table_name || '_principal_token');
+    execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
+      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token that it was made, or '
+      'taken over, with: it does only what that token may do, and ends with it. Null where somebody did so who was '
+      'signed in.');
+    execute format('comment on column %s.principal_token_id is %L', relation,
+      E'@behavior -*\n\nThe access token that it was made, or taken over, with.');
+    execute format('comment on constraint %I on %s is %L', table_name || '_principal_token_id_fkey', relation,
+      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token that it was made with.');
+  end if;
+end $function$;
+
 -- make_record for a table with project_id and organization_id: the organization follows the project, archived
 --   projects are read-only.
 create function app_private.make_project_record(
@@ -43407,7 +44617,9 @@ begin
             select %2$L, a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (%3$s %4$s from added r returning t.names)
@@ -43653,6 +44865,26 @@ begin
   return true;
 end $function$;
 
+-- Fills what the lead lacks with what the message says. Callers have asked who may.
+create function app_private.merge_message(message app_public.project_contact_messages) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lead app_public.leads;
+begin
+  select * into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null for update;
+  if lead.id is null then
+    return;
+  end if;
+  perform app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', lead.id)
+    || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(to_jsonb(message)) i
+      where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
+        and to_jsonb(lead) ->> i.key is null));
+  if message.agent is distinct from null and lead.agent_id is null then
+    perform app_private.set_lead_agent(lead, message.agent);
+  end if;
+  update app_public.project_contact_messages m set merged_at = now() where m.id = message.id;
+end $function$;
+
 -- When people in a time zone may be written to again; null: now.
 create function app_private.message_hours_begin(time_zone text) returns timestamp with time zone
 language sql stable as $function$
@@ -43813,26 +45045,42 @@ end $function$;
 -- Whose turn it is to get a lead of the project; and it was theirs then.
 create function app_private.next_in_turn(project_id uuid) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
+  -- Locks are few; a transaction that hands out more than that does so without, at the risk of the same turn twice.
+  most constant int := 100;
+  taken constant int := coalesce(app_hidden.setting('turns_taken')::int, 0);
   members uuid[];
-  turn uuid;
+  latest app_private.lead_turns;
+  turn bigint := 0;
+  chosen uuid;
 begin
   select array_agg(m.user_id order by m.user_id) into members
     from app_public.projects p
     join app_public.organization_user_connections m on m.organization_id = p.organization_id
-    where p.id = next_in_turn.project_id
+    where p.id = project_id
       and (m.role = 'MEMBER' or not exists (
         select from app_public.organization_user_connections o where o.organization_id = p.organization_id
           and o.role = 'MEMBER'));
   if members is null then
     return null;
   end if;
-  -- The row is locked until the lead is there, so that leads that come at the same moment take turns too.
-  insert into app_private.lead_turns as t (project_id, user_id) values (next_in_turn.project_id, members[1])
-    on conflict on constraint lead_turns_pkey do update
-      set user_id = coalesce((select m from unnest(members) m where m > t.user_id order by m limit 1), members[1])
-    returning t.user_id into turn;
-  return turn;
+  loop
+    select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
+    turn := greatest(turn, coalesce(latest.turn, 0)) + 1;
+    exit when taken >= most;
+    -- Looked at again under the lock, as whoever took the turn may have ended in between.
+    exit when pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0))
+      and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
+  end loop;
+  perform set_config('plat.turns_taken', (taken + 1)::text, true);
+  -- From the one who was latest on, one further for each turn since, ended or not.
+  chosen := members[((select count(*) from unnest(members) m where m <= latest.user_id)
+    + turn - coalesce(latest.turn, 0) - 1) % cardinality(members) + 1];
+  insert into app_private.lead_turns (project_id, turn, user_id) values (project_id, turn, chosen);
+  delete from app_private.lead_turns t where t.id = any (array(select o.id from app_private.lead_turns o
+    where o.project_id = project_id and o.turn < turn - 50 order by o.turn limit 5 for update skip locked));
+  return chosen;
 end $function$;
 
 -- What the processor says of the account of an organization; the first account stays.
@@ -44333,6 +45581,19 @@ begin
     input => jsonb_build_object('claim_id', claim.id));
 end $function$;
 
+-- What a link is good for; nulls for one that is forged or incomplete.
+create function app_private.open_link(token text, out kind text, out reader_id uuid) returns record
+language sql stable strict security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m[2], m[3]::uuid
+  from regexp_matches(token,
+    '^(([a-z_]{1,40})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([A-Za-z0-9_-]{43})$')
+    as m
+  where exists (select from app_private.link_keys k
+    -- By their hashes: how far two signatures agree takes no time that tells.
+    where sha256(convert_to(app_private.link_signature(m[1], k.key), 'UTF8')) = sha256(convert_to(m[4], 'UTF8')))
+$function$;
+grant execute on function app_private.open_link(text) to plat_authenticator;
+
 -- Opens an escalation ticket and returns its id; where one is open for the same cause in the organization, returns
 --   that one instead. The available actions are those of app_hidden.ticket_actions; input is what they need to know.
 create function app_private.open_ticket(
@@ -44379,6 +45640,21 @@ begin
     exit when result is not null;
   end loop;
   return result;
+end $function$;
+
+-- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
+create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
+language plpgsql stable as $function$
+declare
+  sender app_public.webhooks;
+begin
+  if jsonb_typeof(i.config -> 'events') = 'array' then
+    -- Of what it sends, all that a webhook takes.
+    sender.organization_id := i.organization_id;
+    sender.events := array(select jsonb_array_elements_text(i.config -> 'events'));
+    return app_private.webhook_lacks(sender);
+  end if;
+  return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
 end $function$;
 
 -- Where mail to an organization goes: its address, or its owners' where it has none.
@@ -44632,6 +45908,72 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.place_cities(jsonb) to plat_authenticator;
 
+-- Says which city a project is in, by its address. False, and nothing said, where somebody else is adding that city
+--   and is not to be waited for.
+create function app_private.place_project(project_id uuid, waits boolean default true) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  address app_public.address := (select p.address from app_public.projects p where p.id = project_id);
+  area text := coalesce(btrim(address.administrative_area), '');
+  place text := nullif(btrim(address.locality), '');
+  lock bigint;
+  found_id uuid;
+begin
+  delete from app_private.project_cities c where c.project_id = project_id;
+  if place is null then
+    return true;
+  end if;
+  for attempt in 1 .. 2 loop
+    select c.id into found_id from app_private.cities c
+      where c.country = address.country and app_hidden.fold(c.name) = app_hidden.fold(place)
+        and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
+    exit when found_id is not null or attempt = 2;
+    -- Cities are of all organizations, and who adds one holds up those that add it too.
+    lock := hashtextextended(concat_ws(' ', 'plat.city', address.country, app_hidden.fold(place),
+      app_hidden.fold(area)), 0);
+    if not waits and not pg_try_advisory_xact_lock(lock) then
+      return false;
+    end if;
+    perform pg_advisory_xact_lock(lock) where waits;
+    insert into app_private.cities (country, administrative_area, name) values (address.country, area, place)
+      on conflict do nothing;
+  end loop;
+  insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
+  return true;
+end $function$;
+
+-- Why nobody answers any more for what this user made with this access token; null while they do.
+create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select case when not exists (select from app_public.users u where u.id = principal_ended.user_id
+      and u.status = 'ACTIVE' and u.deleted_at is null)
+    then coalesce((select format('%s cannot sign in any more.', app_public.users_full_name(u)) from app_public.users u
+      where u.id = principal_ended.user_id), 'Whoever answered for it is gone.')
+    else app_private.token_ended(principal_ended.token_id) end
+$function$;
+
+-- Why a row may not act: its principal has ended, or lacks a permission; null where it may.
+create function app_private.principal_fault(relation text, id uuid) returns text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  acting app_private.principal_tables := (select t from app_private.principal_tables t where t.table_name = relation);
+  before constant jsonb := app_private.claims();
+  principal record;
+  lacking text;
+begin
+  execute format('select r.%I as user_id, r.principal_token_id as token_id from %s r where r.id = $1',
+    acting.user_column, acting.table_name) into principal using id;
+  if app_private.principal_ended(principal.user_id, principal.token_id) is not null then
+    return app_private.principal_ended(principal.user_id, principal.token_id);
+  end if;
+  perform app_private.act_as_principal(principal.user_id, principal.token_id);
+  execute format('select %s(r) from %s r where r.id = $1', acting.lacks, acting.table_name) into lacking using id;
+  perform app_private.set_claims(before);
+  return case when lacking is not null
+    then format('Whoever answers for it does not have the permission %s any more.', lacking) end;
+end $function$;
+
 -- Its units in numbers.
 create function app_private.project_abstract_of(p app_public.projects) returns app_public.project_abstract
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44796,6 +46138,16 @@ begin
   update app_private.rate_limits r set hits = recent || moment, expires_at = moment + per
     where r.bucket = bucket and r.key_hash = hash;
 end $function$;
+
+-- The kinds of records of which the viewer may read every event of the organization; null: all there are.
+create function app_private.readable_subjects(organization_id uuid) returns text[]
+language sql stable as $function$
+  select case when not app_hidden.organization_can(readable_subjects.organization_id, 'audit.read') then array(
+    select r.subject from app_hidden.record_types r
+    where r.read_permissions <@ array(select p.permission
+      from (select distinct unnest(t.read_permissions) as permission from app_hidden.record_types t) p
+      where app_hidden.organization_can(readable_subjects.organization_id, p.permission))) end
+$function$;
 
 -- Hands the purchase of a ticket, or its lead, to whom the resolution names.
 create function app_private.reassign_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -45148,6 +46500,27 @@ language sql stable as $function$
   where o.id = r.organization_id
 $function$;
 
+-- Asks the owner of an address by mail; nothing where they have agreed before.
+create function app_private.request_consent(
+  organization_id uuid, email text, purpose text, message_id uuid default null::uuid
+) returns void
+language plpgsql as $function$
+#variable_conflict use_column
+declare
+  request_id uuid;
+begin
+  insert into app_private.consent_requests as r (organization_id, email, purpose, message_id)
+    values (request_consent.organization_id, lower(request_consent.email), request_consent.purpose,
+      request_consent.message_id)
+    on conflict (organization_id, email, purpose) where message_id is null
+    do update set expires_at = excluded.expires_at where r.confirmed_at is null
+    returning r.id into request_id;
+  if request_id is not null then
+    perform app_private.add_job('consent__requested', jsonb_build_object('id', request_id),
+      job_key => 'consent__requested ' || request_id);
+  end if;
+end $function$;
+
 -- Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than a
 --   few at a time.
 create function app_private.request_export(
@@ -45373,6 +46746,21 @@ begin
     perform app_hidden.fail('INVALID_TRANSITION', format('This offer is %s, which is final.', offer.status),
       jsonb_build_object('from', offer.status, 'to', wanted, 'field', 'status', 'allowedTransitions',
         jsonb_build_array()));
+  end if;
+end $function$;
+
+-- Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.
+create function app_private.require_role_within(
+  organization_id uuid, role text, beside text default null::text
+) returns void
+language plpgsql stable as $function$
+declare
+  lacking constant text := app_private.role_lacks(organization_id, role, beside);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
   end if;
 end $function$;
 
@@ -45683,6 +47071,92 @@ language sql as $function$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $function$;
 
+-- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
+create function app_private.review_principal(relation text, id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.tell_suspended(app_private.review_rows(t, array[review_principal.id], null))
+  from app_private.principal_tables t where t.table_name = relation
+$function$;
+
+-- Suspends what a user answers for (in an organization) and may not do any more; with a reason, all that they made
+--   without an access token. Has the owners told, and returns what it suspended.
+create function app_private.review_principals(
+  of_user uuid, in_organization uuid default null::uuid, because text default null::text
+) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  acting app_private.principal_tables;
+  ids uuid[];
+  suspended jsonb := '[]';
+begin
+  for acting in select * from app_private.principal_tables t order by t.table_name loop
+    execute format('select array_agg(r.id) from %s r where r.%I = $1 and (%s) and ($2 is null or %s = $2) and '
+      '($3 is null or r.principal_token_id is null)', acting.table_name, acting.user_column, acting.live,
+      coalesce('r.' || acting.organization_column, 'null::uuid')) into ids using of_user, in_organization, because;
+    if ids is not null then
+      suspended := suspended || app_private.review_rows(acting, ids, because);
+    end if;
+  end loop;
+  perform app_private.tell_suspended(suspended);
+  return suspended;
+end $function$;
+
+-- Suspends those of the rows whose principal has ended or lacks a permission, or all of them where a reason is
+--   given; returns what it suspended.
+create function app_private.review_rows(acting app_private.principal_tables, ids uuid[], because text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result jsonb := '[]';
+  one record;
+  reason text;
+begin
+  for one in execute format('select r.id, %s as organization_id, (%s)::text as title from %s r where r.id = any ($1) '
+      'and (%s) order by r.id', coalesce('r.' || acting.organization_column, 'null::uuid'), acting.title,
+      acting.table_name, acting.live) using ids
+  loop
+    reason := coalesce(because, app_private.principal_fault(acting.table_name, one.id));
+    if reason is not null then
+      perform app_private.suspend(acting.table_name, one.id, reason);
+      result := result || jsonb_build_object('organizationId', one.organization_id, 'kind', acting.kind,
+        'title', one.title, 'reason', reason);
+    end if;
+  end loop;
+  return result;
+end $function$;
+
+-- Suspends a webhook, or the integration that it belongs to, where its principal has ended.
+create function app_private.review_sender(webhook app_public.webhooks) returns void
+language sql as $function$
+  select app_private.review_principal(case when webhook.integration_id is null then 'app_public.webhooks'
+    else 'app_public.organization_integrations' end, coalesce(webhook.integration_id, webhook.id))
+$function$;
+
+-- Ends access tokens with all that were created through them; returns the names of those that still worked.
+create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  with recursive family as (
+    select t.id from app_public.access_tokens t where t.id = any (ids)
+    union
+    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
+  ), revoked as (
+    update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null
+    returning t.name, t.id
+  )
+  select coalesce(array_agg(r.name order by r.id), '{}') from revoked r
+$function$;
+
+-- A permission that a role gives, beyond another one, and that the viewer does not have in the organization; null
+--   where the viewer may give the role.
+create function app_private.role_lacks(organization_id uuid, role text, beside text default null::text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.permission from app_private.role_permissions r
+  where r.role = role_lacks.role and not r.in_affiliated
+    and not exists (select from app_private.role_permissions b where b.role = role_lacks.beside and not b.in_affiliated
+      and b.permission = r.permission)
+    and not app_hidden.organization_can(role_lacks.organization_id, r.permission)
+  order by r.permission <> 'org.owner', r.permission limit 1
+$function$;
+
 -- Selects the subjects of a line that is due, and says when it is due next.
 create function app_private.run_schedule(workflow_id uuid, next_run_at timestamp with time zone) returns void
 language plpgsql as $function$
@@ -45690,6 +47164,7 @@ declare
   workflow app_public.workflows;
   is_due boolean;
   run uuid;
+  fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
@@ -45703,6 +47178,12 @@ begin
     return;
   elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
     perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
+    return;
+  end if;
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    perform app_private.review_principal('app_public.workflows', workflow.id);
     return;
   end if;
   begin
@@ -46143,6 +47624,13 @@ begin
 end $function$;
 grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
 
+-- Says who acts from here on; the role stays, so row security is not what decides.
+create function app_private.set_claims(claims jsonb) returns void
+language sql as $function$
+  select set_config('plat.' || c.name, coalesce(claims ->> c.name, ''), true)
+  from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
+$function$;
+
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
 create function app_private.set_inventory(
   claim app_hidden.claims, status text, restore_price boolean default false,
@@ -46178,13 +47666,13 @@ begin
 end $function$;
 grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
--- Sets the hash of a user's password; ends every login token and open code, and the wrong tries from here.
+-- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
     on conflict on constraint user_passwords_pkey
-    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
+    do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
@@ -46222,6 +47710,12 @@ begin
     returning w.* into workflow;
   return workflow;
 end $function$;
+
+-- Suspends what an access token made that has expired.
+create function app_private.settle_access_token(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.review_principals(t.user_id) from app_public.access_tokens t where t.id = settle_access_token.id
+$function$;
 
 -- An agreement that was not signed in time has expired.
 create function app_private.settle_agreement(agreement_id uuid) returns void
@@ -46277,36 +47771,93 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
 $function$;
 grant execute on function app_private.settle_confirmation(uuid, text, boolean) to plat_authenticator;
 
--- Settles what is due, the oldest first; returns how many.
-create function app_private.settle_due(batch integer default 50) returns integer
+-- Settles what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not
+--   the viewer's own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for,
+--   since others have locked what says that something is due.
+create function app_private.settle_deadlines(
+  organization_id uuid, own boolean, batch integer default 20, longest interval default null::interval
+) returns integer
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
 declare
+  lock constant bigint := hashtextextended('plat.deadlines ' || organization_id, 0);
+  -- Whoever waits for this transaction waits for no longer than that.
+  until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
+    else interval '20 ms' end);
   due record;
   amount int := 0;
+  locked int := 0;
 begin
-  -- One at a time: whoever waits finds it settled.
-  perform pg_advisory_xact_lock(hashtextextended('plat.deadlines', 0));
+  -- One at a time for each organization: whoever waits finds it settled.
+  if own then
+    begin
+      perform set_config('lock_timeout', '1s', true);
+      perform pg_advisory_xact_lock(lock);
+    exception when lock_not_available then
+      return -1;
+    end;
+  elsif not pg_try_advisory_xact_lock(lock) then
+    return -1;
+  end if;
+  perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
   for due in
     select d.kind, d.record_id, k.settle from app_hidden.deadlines d
       join app_private.deadline_kinds k on k.kind = d.kind
-    where d.due_at <= clock_timestamp() order by d.due_at, d.kind, d.record_id limit batch
+    where d.organization_id = organization_id and d.due_at <= clock_timestamp()
+    order by d.due_at, d.kind, d.record_id limit batch for no key update of d skip locked
   loop
     begin
       execute format('select %s($1)', due.settle) using due.record_id;
       delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = due.record_id
         and d.due_at <= clock_timestamp();
-    exception when deadlock_detected or serialization_failure then
-      raise;
+      amount := amount + 1;
+    exception when lock_not_available or deadlock_detected or serialization_failure then
+      -- Somebody works on it, and may for long: until they are done it is read as it was.
+      update app_hidden.deadlines d set due_at = clock_timestamp() + interval '500 ms'
+        where d.kind = due.kind and d.record_id = due.record_id;
+      locked := locked + 1;
     when others then
       -- What cannot be settled must not keep everything else from being read; it is tried again, less and less often.
       raise warning 'deadline % of % cannot be settled: %', due.kind, due.record_id, sqlerrm;
       update app_hidden.deadlines d set failures = d.failures + 1,
         due_at = clock_timestamp() + least(power(2, d.failures), 60) * interval '1 minute'
         where d.kind = due.kind and d.record_id = due.record_id;
+      amount := amount + 1;
     end;
-    amount := amount + 1;
+    exit when clock_timestamp() > until_when;
   end loop;
-  return amount + app_private.catch_up_search(10);
+  -- Also for what is done when the transaction ends.
+  perform set_config('lock_timeout', case when own then '1s' else '20ms' end, true);
+  if own then
+    amount := amount + app_private.catch_up_search(10, organization_id);
+  end if;
+  if amount + locked = 0 and exists (select from app_hidden.deadlines d
+    where d.organization_id = organization_id and d.due_at <= now()) then
+    return -1;
+  end if;
+  return amount;
+end $function$;
+grant execute on function app_private.settle_deadlines(uuid, boolean, integer, interval) to plat_authenticator,
+plat_worker;
+
+-- Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.
+create function app_private.settle_due(batch integer default 50) returns integer
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  organization uuid;
+  settled int;
+begin
+  -- At random, so that a flood in one organization does not keep the others waiting.
+  for organization in
+    select o.organization_id from (select distinct d.organization_id from app_hidden.deadlines d
+      where d.due_at <= clock_timestamp()) o order by random()
+  loop
+    settled := app_private.settle_deadlines(organization, true, batch, interval '2 s');
+    if settled > 0 then
+      return settled;
+    end if;
+  end loop;
+  return 0;
 end $function$;
 grant execute on function app_private.settle_due(integer) to plat_authenticator, plat_worker;
 
@@ -46328,7 +47879,9 @@ create function app_private.settle_export(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   perform app_private.step_export(settle_export.id, 'EXPIRED');
-  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep');
+  -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+  perform app_private.add_job('exports__sweep', job_key => 'exports__sweep ' || e.organization_id)
+    from app_public.exports e where e.id = settle_export.id;
 end $function$;
 
 -- Notes what the drafting service made: {status, subject, body, language, facts, warnings, model, error}. One that
@@ -46541,6 +48094,15 @@ begin
     perform app_private.record_outcomes(step, work, outcomes);
   end if;
 end $function$;
+
+-- The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead
+--   or purchase, a membership), signature.
+create function app_private.sign_link(kind text, reader_id uuid) returns text
+language sql as $function$
+  select t.text || '.' || app_private.link_signature(t.text, app_private.link_key())
+  from (select kind || '.' || reader_id as text) t
+$function$;
+grant execute on function app_private.sign_link(text, uuid) to plat_worker;
 
 create function app_private.sign_up_limits(ip text) returns table(key text, most integer, within interval)
 language sql stable as $function$
@@ -47098,6 +48660,18 @@ language sql stable as $function$
   from unnest(work) w join app_public.workflow_executions e on e.id = w.execution_id
 $function$;
 
+-- What it takes to have a step done.
+create function app_private.step_permissions(
+  step app_public.workflow_steps, subject_type text, event text
+) returns text[]
+language sql stable as $function$
+  select '{workflow.manage}'::text[]
+    || app_private.subject_permissions(subject_type, (select t.changes_records from app_hidden.workflow_step_types t
+      where t.type = step.type))
+    || app_private.definition_permissions(step.config, case when step.type = 'WAIT_FOR_EVENT'
+      then step.config ->> 'event' else event end)
+$function$;
+
 -- Carries out steps of the type REMOVE_TAG.
 create function app_private.step_remove_tag(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -47367,15 +48941,28 @@ begin
   perform set_config('plat.clock', clock, true);
 end $function$;
 
--- Raises PLAT1 while something is due and not settled.
+-- Raises PLAT1 while something is due and not settled, in an organization of the viewer first. The setting
+--   plat.behind leaves out the organizations that the viewer has no part in (`others`) or all (`on`).
 create function app_private.stop_when_due() returns void
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  behind constant text := coalesce(current_setting('plat.behind', true), '');
+  organizations uuid[];
+  organization uuid;
 begin
-  if coalesce(current_setting('plat.behind', true), '') = 'on' then
+  if behind = 'on' then
     return;
   end if;
   if exists (select from app_hidden.deadlines d where d.due_at <= now()) then
-    raise exception 'something is due; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+    organizations := array(select app_private.viewer_deadline_organizations());
+    organization := (select d.organization_id from app_hidden.deadlines d
+      where d.organization_id = any (organizations) and d.due_at <= now() order by d.due_at limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    elsif behind <> 'others' then
+      perform app_private.call_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
+        order by d.due_at limit 1), false);
+    end if;
   end if;
   -- Whoever asks in this transaction knows what to do about PLAT1.
   perform set_config('plat.punctual', 'on', true);
@@ -47385,10 +48972,15 @@ grant execute on function app_private.stop_when_due() to plat_authenticator;
 -- Raises PLAT1 while records of these organizations wait to be indexed, for callers that settle what is due.
 create function app_private.stop_when_words_are_due(type text, organizations uuid[]) returns void
 language plpgsql stable as $function$
+declare
+  organization uuid;
 begin
-  if app_hidden.setting('punctual') = 'on' and exists (select from app_private.search_backlog b
-    where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations)) then
-    raise exception 'words are to be indexed; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+  if app_hidden.setting('punctual') = 'on' then
+    organization := (select b.organization_id from app_private.search_backlog b
+      where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    end if;
   end if;
 end $function$;
 
@@ -47488,10 +49080,95 @@ begin
   return clauses;
 end $function$;
 
+-- What it takes to read the subjects of workflows of a kind; with `changes`, to change them and the people they are
+--   of.
+create function app_private.subject_permissions(subject_type text, changes boolean) returns text[]
+language sql stable as $function$
+  select array(select distinct p.permission from app_hidden.record_types r
+    cross join lateral unnest(case when changes then r.read_permissions || r.write_permission
+      else r.read_permissions end) p (permission)
+    -- What is of a person is read and changed with that person.
+    where r.subject = any (array[lower(subject_type)] || case
+        when not changes or subject_type = 'UNIT' then '{}'::text[]
+        when subject_type = 'LEAD' then '{lead}' else '{lead, buyer}' end)
+      and p.permission is not null
+    order by p.permission)
+$function$;
+
 -- The table of the records that a workflow of that kind is about.
 create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
+
+-- Suspends what acted in somebody's name, for the reason.
+create function app_private.suspend(relation text, id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  kept constant text := coalesce(current_setting('plat.service', true), '');
+  acting app_private.principal_tables := (select t from app_private.principal_tables t where t.table_name = relation);
+begin
+  perform set_config('plat.service', 'on', true);
+  execute format('select %s($1, $2)', acting.ends) using id, reason;
+  perform set_config('plat.service', kept, true);
+end $function$;
+
+-- Takes the invitation of a buyer back.
+create function app_private.suspend_buyer_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_hidden.buyer_invites i set status = 'REVOKED'
+    where i.id = suspend_buyer_invite.id and i.status = 'PENDING';
+  delete from app_private.buyer_invite_tokens t where t.invite_id = suspend_buyer_invite.id;
+$function$;
+
+-- Cancels an export for the reason.
+create function app_private.suspend_export(id uuid, reason text) returns void
+language sql as $function$ select app_private.step_export(suspend_export.id, 'CANCELLED', reason) $function$;
+
+-- Takes an invitation back for the reason.
+create function app_private.suspend_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_invite.id and i.status = 'PENDING';
+  delete from app_private.organization_invite_tokens t where t.invite_id = suspend_invite.id;
+$function$;
+
+-- Disables an integration of an organization for the reason; a refresh enables it again.
+create function app_private.suspend_organization_integration(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.organization_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_organization_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  update app_private.integration_secrets s set next_refresh_at = null
+    where s.integration_id = suspend_organization_integration.id;
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
+$function$;
+
+-- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
+--   another address, other applications take their credentials anew.
+create function app_private.suspend_user_integration(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.user_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_user_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  -- Whoever made it knows what it is let in by, such as the address of a feed.
+  update app_private.integration_secrets s set sealed = null, lookup = null, next_refresh_at = null
+    where s.integration_id = suspend_user_integration.id;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_user_integration.id;
+$function$;
+
+-- Disables a webhook for the reason.
+create function app_private.suspend_webhook(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_webhook.id and w.status <> 'DISABLED' and w.deleted_at is null
+$function$;
+
+-- Disables a workflow for the reason; executions under way pause before their next step.
+create function app_private.suspend_workflow(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.workflows w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
+$function$;
 
 -- Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before
 --   the transaction ends. Exports whose job is lost get another.
@@ -47802,8 +49479,7 @@ begin
 end $function$;
 grant execute on function app_private.take_processor_event(jsonb) to plat_authenticator;
 
--- Keeps a message to a project that the caller was seen to see; at most 60 an hour from one network address and 10
---   from one sender.
+-- Keeps a message to a project that the caller was seen to see; limited by network and sender.
 create function app_private.take_project_message(
   project_id uuid, input jsonb, agent app_public.agent_input
 ) returns app_public.project_contact_messages
@@ -47811,11 +49487,18 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   project app_public.projects;
   sender text := lower(btrim(input ->> 'email'));
+  follows boolean := coalesce((input ->> 'follow')::boolean, false);
+  -- Their own word, or that of the team, which may change the lead anyway.
+  is_sender boolean := app_private.viewer_owns_address(sender);
+  is_team boolean;
   lead app_public.leads;
+  fields jsonb;
   source_row app_public.lead_sources;
   was_created boolean;
+  message app_public.project_contact_messages;
 begin
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
+  is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
     select * into source_row from app_public.lead_sources s
       where s.id = (input ->> 'source_id')::uuid and s.project_id = project.id and s.deleted_at is null;
@@ -47827,10 +49510,16 @@ begin
       where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
         and s.deleted_at is null;
   end if;
+  if agent is distinct from null then
+    perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
+  end if;
 
   perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
   perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
+  fields := input - 'source_id' - 'text' - 'metadata' - 'follow' || jsonb_build_object('project_id', project.id,
+    'origin', 'CONTACT_PROJECT', 'source_id', source_row.id, 'source', coalesce(source_row.code, input ->> 'source'),
+    'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now());
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
@@ -47838,32 +49527,43 @@ begin
     was_created := lead.id is null;
     exit when not was_created;
     begin
-      lead := app_hidden.create_record(null::app_public.leads, input - 'source_id' - 'text' - 'metadata'
-        || jsonb_build_object('project_id', project.id, 'email', sender, 'origin', 'CONTACT_PROJECT', 'source_id',
-          source_row.id,
-          'source', coalesce(source_row.code, input ->> 'source'), 'subscribed',
-            coalesce((input ->> 'follow')::boolean, false),
-          'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now()));
+      lead := app_hidden.create_record(null::app_public.leads, fields || jsonb_build_object('email', sender));
       exit;
     exception when unique_violation then
       null; -- made meanwhile: merge with it
     end;
   end loop;
   if not was_created then
+    begin
+      -- For strangers the same is done and taken back: neither a refusal nor the time tells that the lead was known.
+      if not is_team then
+        perform app_hidden.create_record(null::app_public.leads,
+          fields || jsonb_build_object('email', gen_random_uuid() || '@invalid.example'));
+        raise exception using errcode = 'PLAT1';
+      end if;
+    exception when sqlstate 'PLAT1' then
+      null;
+    end;
     lead := app_hidden.update_record(null::app_public.leads,
-      jsonb_build_object('id', lead.id, 'last_interaction_at', now())
-      || case when (input ->> 'follow')::boolean then '{"subscribed": true}' else '{}'::jsonb end
-      || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-          where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
-            and to_jsonb(lead) ->> i.key is null));
-  end if;
-  if agent is distinct from null and lead.agent_id is null then
+      jsonb_build_object('id', lead.id, 'last_interaction_at', now()));
+  elsif agent is distinct from null then
     perform app_private.set_lead_agent(lead, agent);
   end if;
-  return app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
+  message := app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
     || jsonb_build_object('project_id', project.id, 'lead_id', lead.id, 'lead_created', was_created, 'email', sender,
       'phone', app_hidden.to_e164(input ->> 'phone', coalesce((project.address).country, 'US')),
-      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name));
+      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name, 'agent', to_jsonb(agent),
+      'merged_at', case when was_created then now() end));
+  if is_sender or (is_team and not was_created) then
+    perform app_private.merge_message(message);
+  end if;
+  if follows and is_sender then
+    perform app_private.follow_news(lead.id);
+  elsif follows then
+    perform app_private.request_consent(project.organization_id, sender, 'NEWS', message.id);
+  end if;
+  select * into message from app_public.project_contact_messages m where m.id = message.id;
+  return message;
 end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
@@ -47882,6 +49582,8 @@ declare
   work app_private.step_work[];
   first_depth int;
   cause uuid;
+  workflow app_public.workflows;
+  fault text;
 begin
   select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
     and s.revision = steps_revision and s.sequence = sequence;
@@ -47906,6 +49608,17 @@ begin
   perform app_private.end_orphans(ids);
   update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
     and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+        pause_reason = fault || ' Enable the workflow again, then resume.'
+      where e.id = any (ids) and e.status = 'RUNNING';
+    perform app_private.review_principal('app_public.workflows', workflow_id);
+    return '{}';
+  end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
     from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
   if work is null then
@@ -47929,6 +49642,12 @@ begin
         on d.execution_id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
+
+-- Whether no other transaction is taking the slug, which is then this one's to take until it ends.
+create function app_private.takes_slug(table_name text, slug text) returns boolean
+language sql as $function$
+  select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
+$function$;
 
 -- Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns
 --   how many.
@@ -47978,6 +49697,15 @@ begin
     where s.subject = subject and s.name = name;
   return amount;
 end $function$;
+
+-- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
+create function app_private.tell_suspended(suspended jsonb) returns void
+language sql as $function$
+  select app_private.add_job('principal__ended', jsonb_build_object('organizationId', s.organization_id,
+    'suspended', s.items))
+  from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
+    from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
+$function$;
 
 -- Hands what belongs to a lead or purchase over to its new assignee.
 create function app_private.tg__assignee_of_deal() returns trigger
@@ -48249,6 +49977,28 @@ begin
   return new;
 end $function$;
 
+-- Makes the viewer, with the token in use, the principal of the row, and refuses who lacks a permission for what it
+--   does. Arguments: the column of the user, the function that says what is lacking.
+create function app_private.tg__principal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lacking text;
+begin
+  -- Of what the service does, whoever had it done answers already.
+  if app_public.current_user_id() is null then
+    return new;
+  end if;
+  new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
+    'principal_token_id', app_hidden.setting('token_id')));
+  execute format('select %s($1)', tg_argv[1]) into lacking using new;
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
+  return new;
+end $function$;
+
 -- The organization of a new row is that of its project, which must not be archived: both in one look-up.
 create function app_private.tg__project_organization() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48286,7 +50036,11 @@ begin
   if tg_op = 'UPDATE' and new.slug is not distinct from old.slug then
     return new;
   end if;
+  -- Slugs are of all organizations: nobody waits for one that somebody else is just taking.
   if new.slug is not null then
+    if not app_private.takes_slug(tg_table_name, new.slug) then
+      perform app_hidden.fail('CONFLICT', 'This slug is taken; choose another.', '{"field": "slug"}');
+    end if;
     insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, new.slug, new.id)
       on conflict do nothing;
     select record_id into taken_by from app_private.slugs where table_name = tg_table_name and slug = new.slug;
@@ -48303,11 +50057,13 @@ begin
   candidate := base;
   for attempt in 1 .. 50 loop
     begin
-      insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
-        on conflict do nothing;
-      if found then
-        new.slug := candidate;
-        return new;
+      if app_private.takes_slug(tg_table_name, candidate) then
+        insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
+          on conflict do nothing;
+        if found then
+          new.slug := candidate;
+          return new;
+        end if;
       end if;
     exception when check_violation then
       base := app_hidden.subject(tg_table_name); -- the name itself looks like an id
@@ -48450,6 +50206,28 @@ begin
   return result;
 end $function$;
 
+-- Why an access token does not work any more, be it because of the one that created it; null while it works.
+create function app_private.token_ended(token_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  with recursive family as (
+    select t.id, t.parent_id, t.name, t.revoked_at, t.expires_at from app_public.access_tokens t
+      where t.id = token_ended.token_id
+    union all
+    select t.id, t.parent_id, t.name, t.revoked_at, t.expires_at from family f
+      join app_public.access_tokens t on t.id = f.parent_id
+  )
+  select case when f.revoked_at is not null then format('The access token "%s" was revoked.', f.name)
+    else format('The access token "%s" has expired.', f.name) end
+  from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
+$function$;
+
+-- What it takes to have subjects selected by the trigger and conditions of a workflow.
+create function app_private.trigger_permissions(w app_public.workflows) returns text[]
+language sql stable as $function$
+  select '{workflow.manage}'::text[] || app_private.subject_permissions(w.subject_type, false)
+    || app_private.definition_permissions(w.conditions, w.trigger ->> 'event')
+$function$;
+
 -- Like app_hidden.to_e164, but null for what is no phone number.
 create function app_private.try_e164(phone text, country text) returns text
 language plpgsql stable as $function$
@@ -48469,6 +50247,35 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
+create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
+language sql stable as $function$
+  select case when i.user_id is distinct from app_hidden.viewer_integrator() then 'org.admin' end
+$function$;
+
+-- The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a
+--   buyer.
+create function app_private.viewer_deadline_organizations() returns setof uuid
+language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+  union
+  select p.owner_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id
+    where m.user_id = app_public.current_user_id()
+  union
+  select b.organization_id from app_public.buyers b
+    where b.id = any (array(select app_hidden.viewer_purchases()))
+$function$;
+
+-- Whether it is the confirmed address of the viewer, who acts with all of their account.
+create function app_private.viewer_owns_address(email text) returns boolean
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
+      and app_hidden.setting('scopes') is null)
+$function$;
 
 -- Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given
 --   what it needs to decide. Null where there is nothing.
@@ -48538,6 +50345,22 @@ language sql stable as $function$
   ) whole
 $function$;
 
+-- A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.
+create function app_private.webhook_lacks(w app_public.webhooks) returns text
+language plpgsql stable as $function$
+begin
+  if not app_hidden.organization_can(w.organization_id, 'org.admin') then
+    return 'org.admin';
+  elsif app_hidden.organization_can(w.organization_id, 'audit.read') then
+    return null;
+  end if;
+  return (select p.permission from app_hidden.record_types r
+    cross join lateral unnest(coalesce(r.read_permissions, '{audit.read}')) p (permission)
+    where ('*' = any (w.events) or r.subject in (select split_part(e, '.', 1) from unnest(w.events) e))
+      and not app_hidden.organization_can(w.organization_id, p.permission)
+    order by p.permission = 'audit.read', p.permission limit 1);
+end $function$;
+
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
 create function app_private.withdraw_consent(person_id uuid, request_id text) returns void
@@ -48595,6 +50418,15 @@ language sql stable as $function$
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and l.classid = 7528003 and l.objid = ((hashtext(worker_lives.id)::bigint + 4294967296) % 4294967296)::oid
       and l.objsubid = 2)
+$function$;
+
+-- A permission that the viewer lacks for what a workflow does; null where they may do all of it.
+create function app_private.workflow_lacks(w app_public.workflows) returns text
+language sql stable as $function$
+  select app_private.lacking_permission(w.organization_id, w.project_id, app_private.trigger_permissions(w)
+    || coalesce((select array_agg(distinct p.permission) from app_public.workflow_steps s
+      cross join lateral unnest(app_private.step_permissions(s, w.subject_type, w.trigger ->> 'event')) p (permission)
+      where s.workflow_id = w.id and s.revision = w.steps_revision), '{}'))
 $function$;
 
 -- The advisory lock that a worker shares while it takes executions of the workflow for a step that takes time; who
@@ -49282,73 +51114,75 @@ insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
-insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition) values
-  ('access_tokens', 'access_token', null, null, null),
-  ('agents', 'agent', 'lead.write', null, null),
-  ('agreements', 'agreement', 'lead.write', 'lead.read', null),
-  ('appointments', 'appointment', 'lead.write', 'lead.read', null),
-  ('buyers', 'buyer', 'buyer.write', null, null),
-  ('contacts', 'contact', 'lead.write', null, null),
-  ('custom_exports', 'custom_export', 'report.manage', null, null),
-  ('custom_reports', 'custom_report', 'report.manage', null, null),
-  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null),
-  ('deposits', 'deposit', 'sale.write', 'sale.read', null),
-  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null),
-  ('exports', 'export', 'report.run', null, null),
-  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null),
-  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null),
-  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null),
-  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null),
-  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null),
-  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null),
-  ('lead_notes', 'lead_note', 'lead.write', null, null),
-  ('lead_sources', 'lead_source', 'project.manage', null, null),
-  ('leads', 'lead', 'lead.write', null, null),
-  ('lease_permits', 'lease_permit', 'inventory.manage', null, null),
-  ('lot_images', 'lot_image', 'inventory.manage', null, null),
-  ('lots', 'lot', 'inventory.manage', 'inventory.read', null),
-  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null),
-  ('offer_responses', 'offer_response', 'sale.write', null, null),
-  ('offers', 'offer', 'sale.write', null, null),
-  ('open_houses', 'open_house', 'marketing.manage', null, null),
-  ('organization_avatars', 'organization_avatar', 'org.owner', null, null),
-  ('organization_integrations', 'organization_integration', 'org.admin', null, null),
-  ('organization_invites', 'organization_invite', 'org.admin', null, null),
-  ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null),
-  ('organization_user_connections', 'member', 'org.owner', null, null),
-  ('organizations', 'organization', 'org.admin', null, null),
-  ('personalization_credits', 'personalization_credit', 'sale.write', null, null),
-  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null),
-  ('personalizations', 'personalization', 'sale.write', null, null),
-  ('phone_calls', 'phone_call', 'lead.write', null, null),
-  ('processor_cards', 'processor_card', null, null, null),
-  ('processor_charges', 'charge', 'finance.write', 'finance.read', null),
-  ('project_avatars', 'project_avatar', 'inventory.manage', null, null),
-  ('project_collections', 'project_collection', 'marketing.manage', null, null),
-  ('project_contact_messages', 'contact_message', 'lead.write', null, null),
-  ('project_documents', 'project_document', 'inventory.manage', null, null),
-  ('project_images', 'project_image', 'inventory.manage', null, null),
-  ('project_organizations', 'affiliation', 'project.manage', null, null),
-  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null),
-  ('projects', 'project', 'project.manage', null, null),
-  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null),
-  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null),
-  ('reservations', 'reservation', 'sale.write', 'sale.read', null),
-  ('sales_offices', 'sales_office', 'project.manage', null, null),
-  ('service_intelligence_generations', 'generation', 'lead.write', null, null),
-  ('site_plans', 'site_plan', 'inventory.manage', null, null),
-  ('spec_categories', 'spec_category', 'inventory.manage', null, null),
-  ('spec_elements', 'spec_element', 'inventory.manage', null, null),
-  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null),
-  ('tasks', 'task', 'lead.write', null, null),
-  ('trackers', 'tracker', 'marketing.manage', null, null),
-  ('unit_images', 'unit_image', 'inventory.manage', null, null),
-  ('units', 'unit', 'inventory.manage', 'inventory.read', null),
-  ('user_integrations', 'user_integration', null, null, null),
-  ('users', 'user', null, null, null),
-  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null'),
-  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null),
-  ('workflows', 'workflow', 'workflow.manage', null, null);
+insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+  read_permissions) values
+  ('access_tokens', 'access_token', null, null, null, null),
+  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member']),
+  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
+  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
+  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read']),
+  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read']),
+  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read']),
+  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
+  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
+  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null, array['lead.read', 'workflow.read']),
+  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
+  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
+  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
+  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null),
+  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null),
+  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null),
+  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read']),
+  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage']),
+  ('leads', 'lead', 'lead.write', null, null, array['lead.read']),
+  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage']),
+  ('lot_images', 'lot_image', 'inventory.manage', null, null, null),
+  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy']),
+  ('offer_responses', 'offer_response', 'sale.write', null, null, null),
+  ('offers', 'offer', 'sale.write', null, null, array['sale.read']),
+  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read']),
+  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null),
+  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin']),
+  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin']),
+  ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null,
+    array['org.billing']),
+  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read']),
+  ('organizations', 'organization', 'org.admin', null, null, array['org.member']),
+  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null),
+  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null),
+  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read']),
+  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read']),
+  ('processor_cards', 'processor_card', null, null, null, null),
+  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read']),
+  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null),
+  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read']),
+  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null),
+  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read']),
+  ('project_images', 'project_image', 'inventory.manage', null, null, null),
+  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read']),
+  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read']),
+  ('projects', 'project', 'project.manage', null, null, array['project.read']),
+  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read']),
+  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read']),
+  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null),
+  ('site_plans', 'site_plan', 'inventory.manage', null, null, null),
+  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read']),
+  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read']),
+  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
+  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
+  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
+  ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
+  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('user_integrations', 'user_integration', null, null, null, null),
+  ('users', 'user', null, null, null, null),
+  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
+  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null, array['lead.read', 'workflow.read']),
+  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
   description) values
@@ -50669,23 +52503,23 @@ insert into app_hidden.workflow_step_members (type, "position", name, kind, requ
   ('WAIT_FOR_EVENT', 4, 'onTimeout', 'timeout', false, null, null, null, null, null,
     'What follows then: CONTINUE (where left out), STOP, or the sequence of a later step.');
 
-insert into app_hidden.workflow_step_types (type, subjects, refusal) values
-  ('ADD_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('ASSIGN', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('BRANCH', null, null),
-  ('CALL_WEBHOOK', null, null),
-  ('CREATE_NOTE', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('CREATE_TASK', null, null),
-  ('DRAFT_WITH_AI', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('ESCALATE', null, null),
-  ('NOTIFY_TEAM', null, null),
-  ('REMOVE_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('SEND_EMAIL', null, null),
-  ('SEND_SMS', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('STOP', null, null),
-  ('UPDATE_FIELD', null, null),
-  ('WAIT', null, null),
-  ('WAIT_FOR_EVENT', null, null);
+insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_records) values
+  ('ADD_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('ASSIGN', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('BRANCH', null, null, false),
+  ('CALL_WEBHOOK', null, null, false),
+  ('CREATE_NOTE', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('CREATE_TASK', null, null, true),
+  ('DRAFT_WITH_AI', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('ESCALATE', null, null, false),
+  ('NOTIFY_TEAM', null, null, false),
+  ('REMOVE_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('SEND_EMAIL', null, null, true),
+  ('SEND_SMS', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('STOP', null, null, false),
+  ('UPDATE_FIELD', null, null, true),
+  ('WAIT', null, null, false),
+  ('WAIT_FOR_EVENT', null, null, false);
 
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
@@ -50706,6 +52540,7 @@ insert into app_private.clock_steps (subject, name, at, near, pending, changes) 
     null);
 
 insert into app_private.deadline_kinds (kind, settle) values
+  ('access_token', 'app_private.settle_access_token'),
   ('agreement', 'app_private.settle_agreement'),
   ('claim', 'app_private.settle_claim'),
   ('escalation_ticket', 'app_private.settle_escalation_ticket'),
@@ -50839,6 +52674,10 @@ insert into app_private.file_tables (table_name) values
   ('unit_images');
 
 insert into app_private.limits (name, most, within, description) values
+  ('consent.address', 3, '24:00:00',
+    'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
+  ('consent.address_and_organization', 1, '24:00:00',
+    'Mails that ask the owner of an address for consent to the mails of one organization.'),
   ('contact.network', 20, '01:00:00', 'Messages to organizations and to the operator from one network.'),
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
@@ -50966,10 +52805,32 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('team_message', null, null, null, null, 'org.member', array['TEAM'], false, true, '{{ data.subject }}', null,
     '{{ data.text }}');
 
+insert into app_private.principal_tables (table_name, user_column, organization_column, kind, title, live, lacks,
+  ends) values
+  ('app_hidden.buyer_invites', 'invited_by_id', 'organization_id', 'invitation of a buyer', 'r.email',
+    'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.buyer_invite_lacks',
+    'app_private.suspend_buyer_invite'),
+  ('app_public.exports', 'requested_by_id', 'organization_id', 'export', 'r.filename',
+    'r.status in (''PENDING'', ''PROCESSING'')', 'app_private.export_lacks', 'app_private.suspend_export'),
+  ('app_public.organization_integrations', 'principal_id', 'organization_id', 'integration', 'r.name',
+    'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.organization_integration_lacks',
+    'app_private.suspend_organization_integration'),
+  ('app_public.organization_invites', 'invited_by_id', 'organization_id', 'invitation', 'r.email',
+    'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks', 'app_private.suspend_invite'),
+  ('app_public.user_integrations', 'user_id', null, 'integration', 'r.name',
+    'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.user_integration_lacks',
+    'app_private.suspend_user_integration'),
+  ('app_public.webhooks', 'principal_id', 'organization_id', 'webhook', 'r.url',
+    'r.deleted_at is null and r.integration_id is null and r.status <> ''DISABLED''', 'app_private.webhook_lacks',
+    'app_private.suspend_webhook'),
+  ('app_public.workflows', 'principal_id', 'organization_id', 'workflow', 'r.name',
+    'r.deleted_at is null and r.status = ''ENABLED''', 'app_private.workflow_lacks', 'app_private.suspend_workflow');
+
 insert into app_private.retention (relation, over) values
   ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
+  ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.message_answers', 'received_at < now() - interval ''90 days'''),

@@ -11,6 +11,7 @@ import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
 import { uploadKinds } from "./http/uploadKinds.ts";
+import { connectionGate } from "./limits/gates.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
@@ -22,7 +23,7 @@ import { noProcessor, type PaymentProcessor } from "./providers/payments/index.t
 import type { SmsProvider } from "./providers/sms/index.ts";
 import { trackers } from "./http/trackers.ts";
 import { unsubscribePage } from "./http/unsubscribe.ts";
-import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
+import { confirmPage } from "./http/confirm.ts";
 import { calendars } from "./http/calendars.ts";
 import { consentPage } from "./http/consent.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
@@ -41,6 +42,8 @@ export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
   poolSize: number;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   secretKeys: readonly SealingKey[];
@@ -81,6 +84,7 @@ export interface Graphql {
     | "filePage"
     | "trackers"
     | "unsubscribe"
+    | "confirm"
     | "paymentsWebhook"
     | "messagesWebhook"
     | "calendars"
@@ -94,6 +98,7 @@ export interface Graphql {
 export async function startGraphql({
   authenticatorUrl,
   poolSize,
+  documentBytes,
   jwtKeys,
   secretKeys,
   loopbackWebhooks = false,
@@ -129,6 +134,8 @@ export async function startGraphql({
     const pgl = instance(
       createPreset({
         pool,
+        connections: connectionGate(poolSize),
+        ...(documentBytes !== undefined && { documentBytes }),
         signLoginToken: createLoginTokens(jwtKeys).sign,
         signFileAddress: addresses.sign,
         files,
@@ -157,7 +164,8 @@ export async function startGraphql({
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),
-        unsubscribe: unsubscribePage({ links: createUnsubscribeLinks(jwtKeys, baseUrl), pool }),
+        unsubscribe: unsubscribePage(pool),
+        confirm: confirmPage(pool),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         calendars: calendars(pool, baseUrl),

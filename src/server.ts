@@ -26,7 +26,7 @@ import { createSeal } from "./seal.ts";
 import { orderedShutdown } from "./shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
-import { createUnsubscribeLinks } from "./notifications/unsubscribeLinks.ts";
+import { keepFormerLinkKeys } from "./notifications/unsubscribeLinks.ts";
 import { startWorker } from "./worker.ts";
 import { startWorkflows } from "./workflows/runner.ts";
 import { startTriggers } from "./workflows/triggers.ts";
@@ -105,6 +105,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
       const seal = createSeal(await loadSecretKeys(config));
+      await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(config));
       const viewers = makeWorkPool({
         connectionString: database.authenticatorUrl,
         max: config.workerConcurrency,
@@ -133,7 +134,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             }),
             webUrl,
             operatorEmail,
-            unsubscribeLinks: createUnsubscribeLinks(await loadJwtKeys(config), config.baseUrl),
+            serviceUrl: config.baseUrl,
           }),
         ],
       });
@@ -163,6 +164,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const options = {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
+        documentBytes: config.documentBytes,
         jwtKeys: await loadJwtKeys(config),
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,

@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { Logger as WorkerLogger, run, WorkerPreset, type WorkerEvents } from "graphile-worker";
+import { withLockTimeout } from "./database/pool.ts";
 import { watchWorkers } from "./jobs/liveness.ts";
 import type { Logger } from "./log.ts";
 
@@ -43,7 +44,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     preset: {
       extends: [WorkerPreset, ...presets],
       worker: {
-        connectionString,
+        connectionString: withLockTimeout(connectionString),
         taskDirectory,
         // Not among the tasks: the job runner would take it for one.
         crontabFile: join(import.meta.dirname, "crontab"),

@@ -82,7 +82,7 @@ async function make(folder: string): Promise<void> {
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: made, fast: true, logger });
     try {
-      await migrate(postgres.connectionString, { logger });
+      await migrate(postgres.connectionString, { logger, current: true });
     } finally {
       await postgres.stop();
     }

@@ -3,6 +3,9 @@ import { DatabaseError } from "pg";
 /** SQLSTATEs with which PostgreSQL asks for a whole transaction to be run again. */
 export const retryableStates: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
+/** SQLSTATE of a lock that was waited for in vain: lock_timeout, NOWAIT. */
+export const LOCK_NOT_AVAILABLE = "55P03";
+
 /** SQLSTATEs after which the server closes the connection: administrator or crash shutdown, database dropped, idle limits. */
 const CLOSING = new Set(["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"]);
 

@@ -1,15 +1,16 @@
-import { isRetryable, sqlState } from "./databaseErrors.ts";
+import type { DatabaseError } from "pg";
+import { isRetryable, LOCK_NOT_AVAILABLE, sqlState } from "./databaseErrors.ts";
 import type { Session } from "./session.ts";
 
-/** What ends by itself is settled before anybody reads it; see migrations/committed/000060-deadlines.sql. */
+/** What ends by itself is settled before anybody reads it; see migrations/objects/01-foundation/deadlines.sql. */
 export interface Deadlines {
   /** SQL expression that raises {@link Deadlines.due} while something is due. */
   readonly probe: string;
-  /** SQLSTATE of that. */
+  /** SQLSTATE of that; its DETAIL is `{ "organizationId", "own" }`. */
   readonly due: string;
-  /** Statement that settles some of it and gives how many. */
+  /** Statement that settles some of it, given these two, and gives how many, less than 0 where all of it is locked. */
   readonly settle: string;
-  /** How long a statement waits until what is due is settled; then it reads what is there. */
+  /** How long a statement waits until what is due in the viewer's organizations is settled; then it reads what is there. */
   readonly patienceMs: number;
 }
 
@@ -17,12 +18,19 @@ export interface Deadlines {
 export const settledDeadlines: Deadlines = {
   probe: "app_private.stop_when_due()",
   due: "PLAT1",
-  settle: "select app_private.settle_due()",
+  settle: "select app_private.settle_deadlines($1, $2)",
   patienceMs: 5000,
 };
 
-/** Until when nobody waits, since somebody lost patience a moment ago. */
-const behindUntil = new WeakMap<Deadlines, number>();
+/** How long a statement settles for organizations that its viewer has no part in; each round takes 20 ms at most. */
+const patienceForOthersMs = 40;
+/** How long nobody settles for others after there was more than that, or it was locked. */
+const pauseMs = 1000;
+
+/** Stands among organizations for all those that a viewer has no part in. */
+const others = "others";
+/** Organization → until when nobody waits for it, since somebody lost patience a moment ago. */
+const behindUntil = new WeakMap<Deadlines, Map<string, number>>();
 
 /** Connections on which somebody lost patience: the next statement does not. */
 const unpunctual = new WeakSet<Session>();
@@ -30,39 +38,76 @@ const unpunctual = new WeakSet<Session>();
 /**
  * Runs it; when the database says that something is due, has that settled, in a transaction of the service's own, and runs
  * it again. The refusal undid the whole attempt, so it was as if it had not been made. Where there is more than can be
- * settled in a few seconds, such as after days of standstill, it goes on behind the clock instead, as do others for a while.
+ * settled in a few seconds, such as after days of standstill, it goes on behind the clock instead, as do others for a while; at once
+ * where somebody has locked what is due, or nearly at once where it is of organizations that the viewer has no part in.
  */
 export async function afterDeadlines<T>(
   session: Session,
   deadlines: Deadlines | undefined,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const isDue = (error: unknown) => deadlines !== undefined && sqlState(error) === deadlines.due;
-  let began: number | undefined;
   if (unpunctual.delete(session)) await session.send([{ text: "reset plat.behind" }], true);
+  if (deadlines === undefined) return attempt();
+  /** When it began to wait for its own organizations, and for others. */
+  const began: { own?: number; others?: number } = {};
   for (;;) {
+    let whose: { organizationId: string; own: boolean };
     try {
       return await attempt();
     } catch (error) {
-      if (!isDue(error)) throw error;
+      if (sqlState(error) !== deadlines.due) throw error;
+      whose = JSON.parse((error as DatabaseError).detail!);
       if (session.client.getTransactionStatus() !== "I") await session.send([{ text: "rollback" }], true);
     }
-    const { settle, patienceMs } = deadlines!;
     const now = performance.now();
-    began ??= now;
-    if (now - began > patienceMs) behindUntil.set(deadlines!, now + patienceMs);
-    if (now < (behindUntil.get(deadlines!) ?? 0)) return behind(session, attempt);
-    try {
-      await session.send([{ text: settle, key: settle }], true);
-    } catch (conflict) {
-      if (!isRetryable(conflict)) throw conflict; // else somebody else was in the way, and the next round tries again
+    const { key, kind, patienceMs, longest } = whose.own
+      ? ({
+          key: whose.organizationId,
+          kind: "own",
+          patienceMs: deadlines.patienceMs,
+          longest: deadlines.patienceMs,
+        } as const)
+      : ({ key: others, kind: "others", patienceMs: patienceForOthersMs, longest: pauseMs } as const);
+    began[kind] ??= now;
+    if (now - began[kind] > patienceMs) goBehind(deadlines, key, longest);
+    if (!isBehind(deadlines, key) && !(await settle(session, deadlines, whose)))
+      goBehind(deadlines, key, pauseMs);
+    if (isBehind(deadlines, key)) {
+      // Behind with its own, it does not wait for others either.
+      unpunctual.add(session);
+      await session.send([{ text: `set plat.behind = '${whose.own ? "on" : others}'` }], true);
+      if (whose.own) return attempt();
     }
   }
 }
 
-/** Runs it whatever is due. */
-async function behind<T>(session: Session, attempt: () => Promise<T>): Promise<T> {
-  unpunctual.add(session);
-  await session.send([{ text: "set plat.behind = 'on'" }], true);
-  return attempt();
+/** Whether nothing that is locked was in the way. */
+async function settle(
+  session: Session,
+  { settle: text }: Deadlines,
+  { organizationId, own }: { organizationId: string; own: boolean },
+): Promise<boolean> {
+  try {
+    const { rows } = await session.send([{ text, values: [organizationId, own], key: text }], true);
+    return Number((rows as unknown[][])[0]![0]) >= 0;
+  } catch (error) {
+    if (sqlState(error) === LOCK_NOT_AVAILABLE) return false;
+    if (isRetryable(error)) return true; // somebody else was in the way, and the next round tries again
+    throw error;
+  }
+}
+
+function isBehind(deadlines: Deadlines, key: string): boolean {
+  const until = behindUntil.get(deadlines)?.get(key) ?? 0;
+  if (until > performance.now()) return true;
+  behindUntil.get(deadlines)?.delete(key);
+  return false;
+}
+
+function goBehind(deadlines: Deadlines, key: string, forMs: number): void {
+  if (!behindUntil.has(deadlines)) behindUntil.set(deadlines, new Map());
+  const organizations = behindUntil.get(deadlines)!;
+  const now = performance.now();
+  for (const [other, until] of organizations) if (until <= now) organizations.delete(other);
+  organizations.set(key, now + forMs);
 }

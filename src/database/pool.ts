@@ -1,6 +1,9 @@
 import { Pool } from "pg";
 import type { Logger } from "../log.ts";
 
+/** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
+const LOCK_TIMEOUT_MS = 5_000;
+
 /** What a pool of connections needs to know. Times are milliseconds. */
 export interface PoolOptions {
   readonly connectionString: string;
@@ -10,6 +13,8 @@ export interface PoolOptions {
   readonly applicationName?: string;
   /** A statement that takes longer is cancelled with 57014. Keep it below every time-out of the layers above. */
   readonly statementTimeout?: number;
+  /** A statement that waits longer than this for a lock of somebody else is cancelled with 55P03; 5 seconds unless given. */
+  readonly lockTimeout?: number;
   /** How long to wait for a connection before giving up with 08001. */
   readonly connectTimeout?: number;
   /** Told when a connection dies; the pool replaces it by itself. */
@@ -25,6 +30,7 @@ export interface PoolOptions {
  */
 export function makePool(options: PoolOptions): Pool {
   const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
+  const { lockTimeout = LOCK_TIMEOUT_MS } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
   const pool = new Pool({
     connectionString,
@@ -37,6 +43,7 @@ export function makePool(options: PoolOptions): Pool {
       "-c jit=off",
       "-c search_path=",
       `-c statement_timeout=${statementTimeout}`,
+      `-c lock_timeout=${lockTimeout}`,
       "-c idle_in_transaction_session_timeout=60000",
     ]
       .join(" ")
@@ -61,6 +68,15 @@ export function makeWorkPool({
     onError: (error) =>
       log.warn({ err: error, pool: options.applicationName }, "A database connection broke."),
   });
+}
+
+/** The connection string, with the same limit on waiting for locks as the pools have, for those that make their own pool. */
+export function withLockTimeout(connectionString: string): string {
+  const { connectionString: bare, given } = withoutOptions(connectionString);
+  if (!URL.canParse(bare)) return connectionString;
+  const url = new URL(bare);
+  url.searchParams.set("options", `${given} -c lock_timeout=${LOCK_TIMEOUT_MS}`.trim());
+  return url.href;
 }
 
 /** Takes `options` out of a connection string, which otherwise replaces ours instead of joining them. */

@@ -1,4 +1,5 @@
 import { CodedError, internalError, isErrorCode } from "../errors.ts";
+import { LOCK_NOT_AVAILABLE } from "./databaseErrors.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
 
 /** The members of node-postgres' DatabaseError that are read here. */
@@ -86,10 +87,15 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, sign
       return say("FORBIDDEN", "This access token is read-only.");
     case "40001":
     case "40P01":
-    case "55P03":
       return say("CONFLICT", "Somebody else changed this at the same moment. Please try again.", {
         retryable: true,
       });
+    case LOCK_NOT_AVAILABLE:
+      return say(
+        "CONFLICT",
+        "Somebody else is changing this and has not finished yet. Nothing was changed; try again in a moment.",
+        { retryable: true },
+      );
     case "57014":
       return new CodedError(
         "INTERNAL",

@@ -41,6 +41,8 @@ export interface AppDeps {
   readonly trackers?: RequestHandler<{ key: string }>;
   /** /unsubscribe/:token, the links of notification mails. */
   readonly unsubscribe?: RequestHandler<{ token: string }>;
+  /** /confirm/:token, the links of mails that ask the owner of an address for consent. */
+  readonly confirm?: RequestHandler<{ token: string }>;
   /** GET /calendars/:token.ics, the feeds of appointments. */
   readonly calendars?: RequestHandler<{ token: string }>;
   /** /integrations/callback, where providers of consent lead back. */
@@ -96,12 +98,12 @@ export function createApp(deps: AppDeps): Express {
   for (const [path, page] of Object.entries({ "/metrics": numbers.page, ...deps.pages }))
     app.all(path, onlyMethods("GET", "HEAD"), page);
   if (deps.trackers) app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.trackers);
-  if (deps.unsubscribe)
-    app.all(
-      "/unsubscribe/:token",
-      onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
-      deps.unsubscribe,
-    );
+  for (const [path, page] of Object.entries({
+    "/unsubscribe/:token": deps.unsubscribe,
+    "/confirm/:token": deps.confirm,
+  }))
+    if (page)
+      app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, page as RequestHandler);
   if (deps.calendars)
     app.all("/calendars/:token.ics", onlyMethods("GET", "HEAD") as RequestHandler<any>, deps.calendars);
   if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), deps.consent);

@@ -5,15 +5,9 @@
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
-import { marketing, type Choice, type UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
+import { marketing, openUnsubscribeLink, type Choice } from "../notifications/unsubscribeLinks.ts";
 import { button, sendPage } from "./page.ts";
 import { requestState } from "./requestState.ts";
-
-export interface UnsubscribeDeps {
-  links: UnsubscribeLinks;
-  /** Connections of plat_authenticator. */
-  pool: Pick<Pool, "query">;
-}
 
 interface Found {
   organization: string | null;
@@ -23,13 +17,14 @@ interface Found {
 
 /** What `sendPage` says: a heading and HTML. */
 type Said = [title: string, body: string];
-type Database = UnsubscribeDeps["pool"];
+type Database = Pick<Pool, "query">;
 
 const question = button("Stop these mails");
 
-export function unsubscribePage({ links, pool }: UnsubscribeDeps): RequestHandler<{ token: string }> {
+/** @param pool connections of plat_authenticator */
+export function unsubscribePage(pool: Database): RequestHandler<{ token: string }> {
   return async (request, response) => {
-    const choice = links.open(request.params.token);
+    const choice = await openUnsubscribeLink(pool, request.params.token);
     if (!choice) throw new CodedError("FORBIDDEN", "This link is incomplete; copy all of it from the mail.");
     const stops = request.method === "POST";
     const said =

@@ -3,7 +3,6 @@ import type { Pool } from "pg";
 import type { FileStore } from "../providers/files/index.ts";
 import type { MailProvider } from "../providers/mail/index.ts";
 import type { Integrations } from "../integrations/integrations.ts";
-import type { UnsubscribeLinks } from "../notifications/unsubscribeLinks.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 import type { Seal } from "../seal.ts";
 
@@ -22,8 +21,8 @@ export interface TaskContext {
   viewers: Pool;
   /** Where people use the service, for links; without a trailing slash. */
   webUrl: string;
-  /** Where readers of notifications stop them. */
-  unsubscribeLinks: UnsubscribeLinks;
+  /** The service's own address, for links that it opens itself; without a trailing slash. */
+  serviceUrl: string;
   /** Who gets the messages to the service. */
   operatorEmail: string;
 }

@@ -8,12 +8,14 @@ const longest = "30s";
  * Runs a statement that works on a batch of rows, each time in a transaction of its own, until less than a batch was left
  * or the service stops. What a run does not get to, the next one does.
  * @param statement takes `values` and the size of the batch last, and gives how many rows it worked on.
+ * @param least it goes on while it worked on so many; a whole batch unless given.
  */
 export async function sweep(
   { withPgClient, abortSignal }: Pick<JobHelpers, "withPgClient" | "abortSignal">,
   statement: string,
   batch: number,
   values: readonly unknown[] = [],
+  least = batch,
 ): Promise<void> {
   let amount: number;
   do {
@@ -27,7 +29,7 @@ export async function sweep(
         return rows[0]!.amount;
       }),
     );
-  } while (amount >= batch && !abortSignal.aborted);
+  } while (amount >= least && !abortSignal.aborted);
 }
 
 /**

@@ -1,6 +1,7 @@
-/** The links that stop one kind of mails for one reader: good for that alone, without signing in, as long as its key lives. */
-import { createHmac, hkdfSync } from "node:crypto";
-import { isSameText } from "../sameText.ts";
+/** The links that stop one kind of mails for one reader: good for that alone, without signing in. The database signs them. */
+import { hkdfSync } from "node:crypto";
+import type { JobHelpers } from "graphile-worker";
+import { Client, type Pool } from "pg";
 
 /** The kind of mails that an organization writes to the leads of its workflows and drafts. */
 export const marketing = "marketing";
@@ -12,37 +13,47 @@ export interface Choice {
   readerId: string;
 }
 
-export interface UnsubscribeLinks {
-  sign(choice: Choice): string;
-  /** @returns undefined for a token that is forged or incomplete */
-  open(token: string): Choice | undefined;
+/** The address where a POST stops such mails. */
+export async function unsubscribeLink(
+  { query, serviceUrl }: Pick<JobHelpers, "query" | "serviceUrl">,
+  { kind, readerId }: Choice,
+): Promise<string> {
+  const { rows } = await query<{ token: string }>("select app_private.sign_link($1, $2) as token", [
+    kind,
+    readerId,
+  ]);
+  return `${serviceUrl}/unsubscribe/${rows[0]!.token}`;
+}
+
+/** @returns undefined for a token that is forged or incomplete */
+export async function openUnsubscribeLink(
+  pool: Pick<Pool, "query">,
+  token: string,
+): Promise<Choice | undefined> {
+  const { rows } = await pool.query<{ kind: string | null; readerId: string }>(
+    'select kind, reader_id as "readerId" from app_private.open_link($1)',
+    [token],
+  );
+  const [found] = rows;
+  return found && found.kind !== null ? { kind: found.kind, readerId: found.readerId } : undefined;
 }
 
 /**
- * @param keys those of login tokens, from which keys of their own are derived: the first signs, all verify
- * @param baseUrl where the service is reached, without a trailing slash
+ * Former versions derived the keys of these links from those of login tokens. What they signed lies in mailboxes for years, while
+ * login keys come and go: the database keeps those that are there now.
  */
-export function createUnsubscribeLinks(
-  keys: readonly { secret: string }[],
-  baseUrl: string,
-): UnsubscribeLinks {
-  const derived = keys.map(({ secret }) =>
-    Buffer.from(hkdfSync("sha256", secret, "", "plat unsubscribe links", 32)),
-  );
-  const signatureBy = (key: Buffer, text: string): string =>
-    createHmac("sha256", key).update(text).digest("base64url");
-  return {
-    sign({ kind, readerId }) {
-      const text = `${kind}.${readerId}`;
-      return `${baseUrl}/unsubscribe/${text}.${signatureBy(derived[0]!, text)}`;
-    },
-    open(token) {
-      const match = /^(([a-z_]{1,40})\.([0-9a-f-]{36}))\.([\w-]{43})$/.exec(token);
-      if (!match) return undefined;
-      const [, text = "", kind = "", readerId = "", signature = ""] = match;
-      return derived.some((key) => isSameText(signature, signatureBy(key, text)))
-        ? { kind, readerId }
-        : undefined;
-    },
-  };
+export async function keepFormerLinkKeys(
+  ownerUrl: string,
+  jwtKeys: readonly { secret: string }[],
+): Promise<void> {
+  const client = new Client({ connectionString: ownerUrl });
+  await client.connect();
+  try {
+    for (const { secret } of jwtKeys)
+      await client.query("select app_private.keep_link_key($1)", [
+        Buffer.from(hkdfSync("sha256", secret, "", "plat unsubscribe links", 32)),
+      ]);
+  } finally {
+    await client.end();
+  }
 }

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { marketing } from "../notifications/unsubscribeLinks.ts";
+import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
 import { acceptedDraft } from "../providers/mail/templates.ts";
 
 interface Mail {
@@ -28,7 +28,7 @@ const task: Task = async (payload, helpers) => {
   );
   const mail = rows[0];
   if (!mail) return;
-  const unsubscribe = helpers.unsubscribeLinks.sign({ kind: marketing, readerId: mail.leadId });
+  const unsubscribe = await unsubscribeLink(helpers, { kind: marketing, readerId: mail.leadId });
   await deliver(
     helpers,
     {

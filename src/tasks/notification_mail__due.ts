@@ -2,6 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliver, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { renderItem, type Item } from "../notifications/items.ts";
+import { unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
 import { notification } from "../providers/mail/templates.ts";
 
 interface Mail {
@@ -30,7 +31,7 @@ const task: Task = async (payload, helpers) => {
     );
     const mail = rows[0]!.mail;
     if (!mail) return;
-    const unsubscribe = helpers.unsubscribeLinks.sign({ kind: mail.kind, readerId: mail.memberId });
+    const unsubscribe = await unsubscribeLink(helpers, { kind: mail.kind, readerId: mail.memberId });
     const [first] = mail.items;
     const { name, email } = first!.data;
     await deliver(helpers, {

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
-import { marketing } from "../notifications/unsubscribeLinks.ts";
+import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
 import { composedMail } from "../providers/mail/templates.ts";
 
 interface Mail {
@@ -39,7 +39,7 @@ const task: Task = async (payload, helpers) => {
   const unsubscribe =
     mail.personId === null
       ? undefined
-      : helpers.unsubscribeLinks.sign({ kind: marketing, readerId: mail.personId });
+      : await unsubscribeLink(helpers, { kind: marketing, readerId: mail.personId });
   await deliverToEach(
     helpers,
     mail.recipients,

@@ -194,6 +194,48 @@ describe("a new lead", () => {
     expect(turns[0]).not.toBe(turns[1]);
   });
 
+  test("takes its turn without waiting for those that are on their way", async () => {
+    const project = await inMode("Round Robin at once", "ROUND_ROBIN");
+    const others = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const client = await world.owner.connect();
+        await client.query("begin");
+        await client.query("insert into app_public.leads (project_id, name) values ($1, 'On its way')", [
+          project.id,
+        ]);
+        return client;
+      }),
+    );
+    // Three turns are taken by leads that are not there yet.
+    await Promise.all(Array.from({ length: 9 }, () => newLead({ projectId: project.id })));
+    expect(Object.values<number>(await assignees(project.id)).reduce((sum, n) => sum + n)).toBe(9);
+    for (const client of others) await client.query("commit");
+    for (const client of others) client.release();
+    const members: number[] = Object.values(await assignees(project.id));
+    expect(members.reduce((sum, n) => sum + n)).toBe(12);
+    expect(Math.max(...members) - Math.min(...members)).toBe(0);
+    const { rows } = await world.owner.query(
+      "select count(*)::int as turns, count(distinct turn)::int as distinct from app_private.lead_turns where project_id = $1",
+      [project.id],
+    );
+    expect(rows).toEqual([{ turns: 12, distinct: 12 }]);
+  });
+
+  test("that comes among many of one transaction takes a turn, and only the latest turns are kept", async () => {
+    const project = await inMode("Round Robin of many", "ROUND_ROBIN");
+    await world.owner.query(
+      "insert into app_public.leads (project_id, name) select $1, 'Lead ' || n from generate_series(1, 240) n",
+      [project.id],
+    );
+    const members: number[] = Object.values(await assignees(project.id));
+    expect(Math.max(...members) - Math.min(...members)).toBe(0);
+    const { rows } = await world.owner.query(
+      "select count(*)::int as turns from app_private.lead_turns where project_id = $1",
+      [project.id],
+    );
+    expect(rows[0].turns).toBeLessThan(60);
+  });
+
   test("from the contact form takes its turn too", async () => {
     const project = await inMode("Robin Form", "ROUND_ROBIN");
     const form = (email: string) =>

@@ -1,8 +1,9 @@
 /** What ends by itself has ended for whoever reads, although no job has run. */
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createIn, type Create } from "../harness/records.ts";
 import { passTime } from "../harness/clock.ts";
-import { startWorld, type World } from "../harness/world.ts";
+import { until } from "../harness/until.ts";
+import { createProject, startWorld, type World } from "../harness/world.ts";
 
 let world: World;
 let create: Create;
@@ -92,6 +93,86 @@ test("one that cannot be settled keeps nobody from reading, and is tried again",
     "select failures, due_at > now() as later from app_hidden.deadlines where kind = 'nothing'",
   );
   expect(rows).toEqual([{ failures: 1, later: true }]);
+});
+
+describe("while somebody has locked what is due", () => {
+  const title = `query ($id: ID!) { project(id: $id) { title } }`;
+
+  test.each([
+    ["a unit", "select from app_public.units where id = $1 for update", "AVAILABLE"],
+    ["its claim", "select from app_hidden.claims where unit_id = $1 for update", "AVAILABLE"],
+    ["what says so", "select from app_hidden.deadlines where kind = 'claim' for update", "HELD"],
+    ["all claims, to write", "lock app_hidden.claims in share mode", "HELD"],
+  ])("%s, nobody waits, and it is settled as soon as it can be", async (what, lock, meanwhile) => {
+    const [id, other] = [await heldUnit(`locked by ${what}`), await heldUnit(`not locked by ${what}`)];
+    const peak = await createProject(world.olga, { organizationId: world.summit.id, title: `Peak, ${what}` });
+    await passTime(world.owner, "2 hours");
+    const client = await world.owner.connect();
+    try {
+      await client.query("begin");
+      await client.query(lock, lock.includes("$1") ? [id] : []);
+      for (const person of [world.olga, world.owen, world.anonymous]) await person.get("{ viewer { id } }");
+      expect(await world.olga.get(title, peak)).toEqual({ project: { title: `Peak, ${what}` } });
+      await create("createProject", { organizationId: world.summit.id, title: "Peak" }, world.olga);
+      // This one is read as it was, and so is what else of the organization is locked.
+      expect(await status(id)).toBe("HELD");
+      expect(await status(other)).toBe(meanwhile);
+      const { rows } = await client.query(
+        "select count(*)::int as open from app_hidden.claims where unit_id = $1",
+        [id],
+      );
+      expect(rows).toEqual([{ open: 1 }]); // the lock is still held: nobody had to wait for it
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+    await until(
+      () => status(id),
+      (found) => found === "AVAILABLE",
+    );
+    expect(await status(other)).toBe("AVAILABLE");
+  });
+
+  test("many of another organization's cost a stranger next to nothing", async () => {
+    const ids = await Promise.all(Array.from({ length: 30 }, (_, i) => heldUnit(`of others ${i}`)));
+    await passTime(world.owner, "2 hours");
+    const client = await world.owner.connect();
+    try {
+      await client.query("begin");
+      await client.query("select from app_public.units where id = any ($1) for update", [ids]);
+      await world.olga.get("{ viewer { id } }");
+      const { rows } = await world.owner.query(
+        "select count(*)::int as left from app_hidden.deadlines where record_id in (select id from app_hidden.claims where unit_id = any ($1)) and due_at <= now()",
+        [ids],
+      );
+      expect(rows[0].left).toBeGreaterThan(0); // it did not go through all of them
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+    await until(
+      () => status(ids[0]!),
+      (found) => found === "AVAILABLE",
+    );
+  });
+});
+
+test("what is due in one's own organization is settled first, however much others have", async () => {
+  const [first] = await Promise.all(Array.from({ length: 60 }, (_, i) => heldUnit(`much ${i}`)));
+  const peak = await createProject(world.olga, { organizationId: world.summit.id, title: "Own" });
+  const id = await create(
+    "createUnit",
+    { projectId: peak.id, number: "1", title: "Own", status: "AVAILABLE", price: "1" },
+    world.olga,
+  );
+  await world.owner.query(
+    "select app_private.take_claim($1, null, 'HOLD', 'hold', uuidv7(), now() + interval '1 hour')",
+    [id],
+  );
+  await passTime(world.owner, "2 hours");
+  const seen = await world.olga.get(`query ($id: ID!) { unit(id: $id) { status } }`, { id });
+  expect(seen.unit.status).toBe("AVAILABLE");
+  expect(await status(first!)).toBe("AVAILABLE");
 });
 
 test("with nothing due, reading takes one statement", async () => {

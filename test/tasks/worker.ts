@@ -11,10 +11,9 @@ import { authenticatorUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
 import { taskContext } from "../../src/jobs/context.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
-import { createUnsubscribeLinks } from "../../src/notifications/unsubscribeLinks.ts";
 import { createMailProvider, type MailProvider } from "../../src/providers/mail/index.ts";
 import type { OauthClientOptions } from "../../src/integrations/oauth.ts";
-import { jwtKeys, secretKeys } from "../harness/api.ts";
+import { secretKeys } from "../harness/api.ts";
 import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 import { until } from "../harness/until.ts";
 
@@ -81,7 +80,7 @@ export async function runJobs(
           viewers,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
-          unsubscribeLinks: createUnsubscribeLinks(jwtKeys, "https://plat.example"),
+          serviceUrl: "https://plat.example",
         }),
       ],
       worker: {

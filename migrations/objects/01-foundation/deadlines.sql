@@ -1,11 +1,17 @@
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of
 -- clocks; in exchange nobody reads one that time has overtaken: each statement of the API asks first whether something
--- is due (stop_when_due) and, if so, is run again after that was settled (settle_due). A job settles too, so that
+-- is due (stop_when_due) and, if so, is run again after that was settled (settle_deadlines). A job settles too, so that
 -- events and mails do not wait for a reader.
+--
+-- An organization waits for nobody but itself. A transaction settles what is due in one organization; where the viewer
+-- has no part in it, it takes some milliseconds at most and waits for no lock. What is locked by somebody who works on
+-- it is left as it is for half a second, and read as it was before.
 
 comment on table app_hidden.deadlines is
   'What ends by itself and has not ended yet: one row per record and kind. Kept by the triggers that make_deadline '
   'makes.';
+comment on column app_hidden.deadlines.organization_id is
+  'The organization that the record belongs to; the nil UUID where that is not known.';
 comment on table app_private.deadline_kinds is
   'The function that settles what is due, of each kind; it takes the id of the record.';
 
@@ -21,7 +27,8 @@ begin
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
 begin
   if new.%1$I is not null and (%2$s) then
-    insert into app_hidden.deadlines (kind, record_id, due_at) values (%3$L, new.id, new.%1$I)
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values (%3$L, new.id, coalesce(new.organization_id, ''00000000-0000-0000-0000-000000000000''), new.%1$I)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = ''UPDATE'' then
     delete from app_hidden.deadlines d where d.kind = %3$L and d.record_id = new.id;
@@ -40,55 +47,152 @@ comment on function app_private.make_deadline(text, regclass, text, text, text[]
   'Lets records of a table end by themselves: at the time in due_column, as long as the condition on `new` holds, '
   'which depends on the columns named; the function settles it, given the id.';
 
+create function app_private.viewer_deadline_organizations() returns setof uuid
+language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
+  select m.organization_id from app_public.organization_user_connections m
+    where m.user_id = app_public.current_user_id()
+  union
+  select p.owner_id from app_public.organization_user_connections m
+    join app_public.project_organizations p on p.organization_id = m.organization_id
+    where m.user_id = app_public.current_user_id()
+  union
+  select b.organization_id from app_public.buyers b
+    where b.id = any (array(select app_hidden.viewer_purchases()))
+$$;
+comment on function app_private.viewer_deadline_organizations() is
+  'The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a buyer.';
+
 -- A long way behind, such as after days without the service, nobody waits until all of it is settled: who has waited
 -- long enough (plat.behind) reads what is there, and what acts on a claim or offer looks at the clock itself.
 create function app_private.stop_when_due() returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  behind constant text := coalesce(current_setting('plat.behind', true), '');
+  organizations uuid[];
+  organization uuid;
 begin
-  if coalesce(current_setting('plat.behind', true), '') = 'on' then
+  if behind = 'on' then
     return;
   end if;
   if exists (select from app_hidden.deadlines d where d.due_at <= now()) then
-    raise exception 'something is due; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+    organizations := array(select app_private.viewer_deadline_organizations());
+    organization := (select d.organization_id from app_hidden.deadlines d
+      where d.organization_id = any (organizations) and d.due_at <= now() order by d.due_at limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    elsif behind <> 'others' then
+      perform app_private.call_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
+        order by d.due_at limit 1), false);
+    end if;
   end if;
   -- Whoever asks in this transaction knows what to do about PLAT1.
   perform set_config('plat.punctual', 'on', true);
 end $$;
-comment on function app_private.stop_when_due() is 'Raises PLAT1 while something is due and not settled.';
+comment on function app_private.stop_when_due() is
+  'Raises PLAT1 while something is due and not settled, in an organization of the viewer first. The setting '
+  'plat.behind leaves out the organizations that the viewer has no part in (`others`) or all (`on`).';
 
-create function app_private.settle_due(batch int default 50) returns int
+create function app_private.call_due(organization_id uuid, own boolean) returns void
+language plpgsql stable as $$
+begin
+  raise exception 'something is due; call app_private.settle_deadlines() and try again' using errcode = 'PLAT1',
+    detail = jsonb_build_object('organizationId', organization_id, 'own', own);
+end $$;
+comment on function app_private.call_due(uuid, boolean) is
+  'Raises PLAT1 with {organizationId, own}: in which organization something is to be settled, and whether the viewer '
+  'has a part in it.';
+
+create function app_private.settle_deadlines(organization_id uuid, own boolean, batch int default 20,
+  longest interval default null) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 declare
+  lock constant bigint := hashtextextended('plat.deadlines ' || organization_id, 0);
+  -- Whoever waits for this transaction waits for no longer than that.
+  until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
+    else interval '20 ms' end);
   due record;
   amount int := 0;
+  locked int := 0;
 begin
-  -- One at a time: whoever waits finds it settled.
-  perform pg_advisory_xact_lock(hashtextextended('plat.deadlines', 0));
+  -- One at a time for each organization: whoever waits finds it settled.
+  if own then
+    begin
+      perform set_config('lock_timeout', '1s', true);
+      perform pg_advisory_xact_lock(lock);
+    exception when lock_not_available then
+      return -1;
+    end;
+  elsif not pg_try_advisory_xact_lock(lock) then
+    return -1;
+  end if;
+  perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
   for due in
     select d.kind, d.record_id, k.settle from app_hidden.deadlines d
       join app_private.deadline_kinds k on k.kind = d.kind
-    where d.due_at <= clock_timestamp() order by d.due_at, d.kind, d.record_id limit batch
+    where d.organization_id = organization_id and d.due_at <= clock_timestamp()
+    order by d.due_at, d.kind, d.record_id limit batch for no key update of d skip locked
   loop
     begin
       execute format('select %s($1)', due.settle) using due.record_id;
       delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = due.record_id
         and d.due_at <= clock_timestamp();
-    exception when deadlock_detected or serialization_failure then
-      raise;
+      amount := amount + 1;
+    exception when lock_not_available or deadlock_detected or serialization_failure then
+      -- Somebody works on it, and may for long: until they are done it is read as it was.
+      update app_hidden.deadlines d set due_at = clock_timestamp() + interval '500 ms'
+        where d.kind = due.kind and d.record_id = due.record_id;
+      locked := locked + 1;
     when others then
       -- What cannot be settled must not keep everything else from being read; it is tried again, less and less often.
       raise warning 'deadline % of % cannot be settled: %', due.kind, due.record_id, sqlerrm;
       update app_hidden.deadlines d set failures = d.failures + 1,
         due_at = clock_timestamp() + least(power(2, d.failures), 60) * interval '1 minute'
         where d.kind = due.kind and d.record_id = due.record_id;
+      amount := amount + 1;
     end;
-    amount := amount + 1;
+    exit when clock_timestamp() > until_when;
   end loop;
-  return amount + app_private.catch_up_search(10);
+  -- Also for what is done when the transaction ends.
+  perform set_config('lock_timeout', case when own then '1s' else '20ms' end, true);
+  if own then
+    amount := amount + app_private.catch_up_search(10, organization_id);
+  end if;
+  if amount + locked = 0 and exists (select from app_hidden.deadlines d
+    where d.organization_id = organization_id and d.due_at <= now()) then
+    return -1;
+  end if;
+  return amount;
 end $$;
-comment on function app_private.settle_due(int) is 'Settles what is due, the oldest first; returns how many.';
-grant execute on function app_private.stop_when_due(), app_private.settle_due(int) to plat_authenticator;
-grant execute on function app_private.settle_due(int) to plat_worker;
+comment on function app_private.settle_deadlines(uuid, boolean, int, interval) is
+  'Settles what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not '
+  'the viewer''s own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for, since '
+  'others have locked what says that something is due.';
+
+create function app_private.settle_due(batch int default 50) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  organization uuid;
+  settled int;
+begin
+  -- At random, so that a flood in one organization does not keep the others waiting.
+  for organization in
+    select o.organization_id from (select distinct d.organization_id from app_hidden.deadlines d
+      where d.due_at <= clock_timestamp()) o order by random()
+  loop
+    settled := app_private.settle_deadlines(organization, true, batch, interval '2 s');
+    if settled > 0 then
+      return settled;
+    end if;
+  end loop;
+  return 0;
+end $$;
+comment on function app_private.settle_due(int) is
+  'Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.';
+grant execute on function app_private.stop_when_due(), app_private.settle_deadlines(uuid, boolean, int, interval),
+  app_private.settle_due(int) to plat_authenticator;
+grant execute on function app_private.settle_deadlines(uuid, boolean, int, interval), app_private.settle_due(int)
+  to plat_worker;
 
 -- Time goes on in archived projects too.
 create function app_private.settle_claim(claim_id uuid) returns void

@@ -29,8 +29,11 @@ declare
   key text := repeat ->> 'key';
   body bytea := decode(repeat ->> 'body', 'hex');
   known app_private.idempotency_keys;
+  longest constant text := current_setting('lock_timeout');
 begin
-  -- A request under the same key that is still running is waited for here; from here on the row is locked.
+  -- A request under the same key that is still running is waited for here, however long it takes: it gives the answer.
+  -- From here on the row is locked.
+  perform set_config('lock_timeout', '0', true);
   insert into app_private.idempotency_keys as k (viewer, key_sha256, body_hmac)
     values (app_private.repeat_viewer(), sha256(convert_to(key, 'UTF8')), body)
     on conflict on constraint idempotency_keys_once do update set
@@ -38,6 +41,7 @@ begin
       answers = case when k.inserted_at < now() - interval '24 hours' then '{}' else k.answers end,
       inserted_at = case when k.inserted_at < now() - interval '24 hours' then now() else k.inserted_at end
     returning k.* into known;
+  perform set_config('lock_timeout', longest, true);
   if known.body_hmac <> body then
     perform app_hidden.fail('IDEMPOTENCY_MISMATCH',
       'This idempotency key was used for another request in the last 24 hours; give every request a key of its own.');

@@ -9,6 +9,8 @@ comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';
 comment on column app_hidden.record_types.event_permission is
   'What reading the events of these records takes, where the records themselves are seen by more people.';
+comment on column app_hidden.record_types.read_permissions is
+  'What reading all of these records of an organization takes, all of them together; null: audit.read.';
 comment on column app_hidden.record_types.event_condition is
   'Which rows have events, as a condition on their columns; all where it is null.';
 
@@ -25,6 +27,13 @@ language sql stable strict as $$
   select left(btrim(regexp_replace(lower(public.unaccent(name)), '[^a-z0-9]+', '-', 'g'), '-'), 80)
 $$;
 
+create function app_private.takes_slug(table_name text, slug text) returns boolean
+language sql volatile as $$
+  select pg_try_advisory_xact_lock(hashtextextended('plat.slug ' || table_name || ' ' || lower(slug), 0))
+$$;
+comment on function app_private.takes_slug(text, text) is
+  'Whether no other transaction is taking the slug, which is then this one''s to take until it ends.';
+
 create function app_private.tg__slug() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -35,7 +44,11 @@ begin
   if tg_op = 'UPDATE' and new.slug is not distinct from old.slug then
     return new;
   end if;
+  -- Slugs are of all organizations: nobody waits for one that somebody else is just taking.
   if new.slug is not null then
+    if not app_private.takes_slug(tg_table_name, new.slug) then
+      perform app_hidden.fail('CONFLICT', 'This slug is taken; choose another.', '{"field": "slug"}');
+    end if;
     insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, new.slug, new.id)
       on conflict do nothing;
     select record_id into taken_by from app_private.slugs where table_name = tg_table_name and slug = new.slug;
@@ -52,11 +65,13 @@ begin
   candidate := base;
   for attempt in 1 .. 50 loop
     begin
-      insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
-        on conflict do nothing;
-      if found then
-        new.slug := candidate;
-        return new;
+      if app_private.takes_slug(tg_table_name, candidate) then
+        insert into app_private.slugs (table_name, slug, record_id) values (tg_table_name, candidate, new.id)
+          on conflict do nothing;
+        if found then
+          new.slug := candidate;
+          return new;
+        end if;
       end if;
     exception when check_violation then
       base := app_hidden.subject(tg_table_name); -- the name itself looks like an id

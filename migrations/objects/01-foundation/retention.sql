@@ -8,6 +8,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.mail_deliveries', 'at < now() - interval ''90 days'''),
   ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
+  ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),

@@ -291,28 +291,50 @@ end $$;
 create trigger _530_sales_office after insert on app_public.projects for each row
   execute function app_private.tg_projects__sales_office();
 
-create function app_private.tg_projects__city() returns trigger
+create function app_private.place_project(project_id uuid, waits boolean default true) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 declare
-  area text := coalesce(btrim((new.address).administrative_area), '');
-  place text := nullif(btrim((new.address).locality), '');
+  address app_public.address := (select p.address from app_public.projects p where p.id = project_id);
+  area text := coalesce(btrim(address.administrative_area), '');
+  place text := nullif(btrim(address.locality), '');
+  lock bigint;
   found_id uuid;
 begin
-  if tg_op = 'UPDATE' then
-    if new.address is not distinct from old.address then
-      return null;
-    end if;
-    delete from app_private.project_cities c where c.project_id = new.id;
-  end if;
+  delete from app_private.project_cities c where c.project_id = project_id;
   if place is null then
-    return null;
+    return true;
   end if;
-  insert into app_private.cities (country, administrative_area, name)
-    values ((new.address).country, area, place) on conflict do nothing;
-  select c.id into found_id from app_private.cities c
-    where c.country = (new.address).country and app_hidden.fold(c.name) = app_hidden.fold(place)
-      and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
-  insert into app_private.project_cities (project_id, city_id) values (new.id, found_id);
+  for attempt in 1 .. 2 loop
+    select c.id into found_id from app_private.cities c
+      where c.country = address.country and app_hidden.fold(c.name) = app_hidden.fold(place)
+        and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
+    exit when found_id is not null or attempt = 2;
+    -- Cities are of all organizations, and who adds one holds up those that add it too.
+    lock := hashtextextended(concat_ws(' ', 'plat.city', address.country, app_hidden.fold(place),
+      app_hidden.fold(area)), 0);
+    if not waits and not pg_try_advisory_xact_lock(lock) then
+      return false;
+    end if;
+    perform pg_advisory_xact_lock(lock) where waits;
+    insert into app_private.cities (country, administrative_area, name) values (address.country, area, place)
+      on conflict do nothing;
+  end loop;
+  insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
+  return true;
+end $$;
+comment on function app_private.place_project(uuid, boolean) is
+  'Says which city a project is in, by its address. False, and nothing said, where somebody else is adding that city '
+  'and is not to be waited for.';
+
+create function app_private.tg_projects__city() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' or new.address is distinct from old.address then
+    if not app_private.place_project(new.id, waits => false) then
+      perform app_private.add_job('project__placed', jsonb_build_object('id', new.id));
+    end if;
+  end if;
   return null;
 end $$;
 create trigger _540_city after insert or update of address on app_public.projects

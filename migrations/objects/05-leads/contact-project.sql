@@ -1,5 +1,12 @@
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one
 -- with the same e-mail address, also when two forms arrive at the same moment. The sales team is told by mail.
+--
+-- Who writes may be anybody. What they say of a lead that is known stays on the message until the owner of the address
+-- confirms it (by the link of a mail, or signed in with that address confirmed), or the team accepts it; and news by
+-- mail
+-- are sent to those only who confirmed that they want them. Whoever may not see the lead is answered the same whether
+-- it
+-- was known or not.
 
 create policy seers_of_lead on app_public.project_contact_messages for select to plat_user
   using (exists (select from app_public.leads l where l.id = lead_id));
@@ -9,9 +16,21 @@ select app_private.make_project_record('project_contact_messages', 'contact_mess
 grant select on app_public.project_contact_messages to plat_user, plat_anonymous, plat_worker;
 
 comment on table app_public.project_contact_messages is 'What a visitor wrote to the sales office of a project.';
-comment on column app_public.project_contact_messages.lead_id is 'The lead that the message made or joined.';
+comment on column app_public.project_contact_messages.lead_id is
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nThe lead that the message made or joined.';
 comment on column app_public.project_contact_messages.lead_created is
-  'Whether the message made the lead; false where it joined one.';
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhether the message made the lead; false '
+  'where '
+  'it joined one.';
+comment on column app_public.project_contact_messages.agent is E'@behavior -*\n\nTheir agent, as given.';
+comment on column app_public.project_contact_messages.follow is 'Whether they asked for news by mail.';
+comment on column app_public.project_contact_messages.merged_at is
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen what they say was taken over into the '
+  'lead: at once where the message made it; else when the owner of the '
+  'address confirmed it, or the team accepted it; null until then.';
+comment on column app_public.project_contact_messages.confirmed_at is
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen the owner of the address confirmed the '
+  'message by the link of a mail.';
 comment on column app_public.project_contact_messages.name is 'Full name as given.';
 comment on column app_public.project_contact_messages.email is 'E-mail address as given.';
 comment on column app_public.project_contact_messages.phone is 'Phone number.';
@@ -35,17 +54,106 @@ comment on constraint project_contact_messages_lead_id_fkey on app_public.projec
 comment on constraint project_contact_messages_user_id_fkey on app_public.project_contact_messages is
   E'@behavior -*\n\nThe signed-in visitor.';
 
+create function app_public.project_contact_messages_lead_id(m app_public.project_contact_messages) returns uuid
+language sql stable as $$
+  select coalesce((select l.id from app_public.leads l where l.id = m.lead_id), m.id)
+$$;
+comment on function app_public.project_contact_messages_lead_id is
+  E'@notNull\n\nThe lead that the message made or joined; for those who may not see the lead, the id of the message.';
+
+create function app_public.project_contact_messages_lead_created(m app_public.project_contact_messages) returns boolean
+language sql stable as $$
+  select m.lead_created or not exists (select from app_public.leads l where l.id = m.lead_id)
+$$;
+comment on function app_public.project_contact_messages_lead_created is
+  E'@notNull\n\nWhether the message made the lead, false where it joined one; always true for those who may not see '
+  'the '
+  'lead.';
+create function app_public.project_contact_messages_merged_at(m app_public.project_contact_messages) returns timestamptz
+language sql stable as $$
+  select m.merged_at from app_public.leads l where l.id = m.lead_id
+$$;
+comment on function app_public.project_contact_messages_merged_at is
+  'When what they say was taken over into the lead: at once where the message made it; else when the owner of the '
+  'address '
+  'confirmed it, or the team accepted it; null until then, and for those who may not see the lead.';
+
+create function app_public.project_contact_messages_confirmed_at(m app_public.project_contact_messages)
+returns timestamptz
+language sql stable as $$
+  select m.confirmed_at from app_public.leads l where l.id = m.lead_id
+$$;
+comment on function app_public.project_contact_messages_confirmed_at is
+  'When the owner of the address confirmed the message by the link of a mail; null for those who may not see the lead.';
+grant execute on function app_public.project_contact_messages_merged_at,
+  app_public.project_contact_messages_confirmed_at, app_public.project_contact_messages_lead_id,
+  app_public.project_contact_messages_lead_created to plat_user, plat_anonymous;
+
+create function app_private.viewer_owns_address(email text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from app_hidden.user_identities i join app_public.users u on u.id = i.user_id
+    where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
+      and app_hidden.setting('scopes') is null)
+$$;
+comment on function app_private.viewer_owns_address(text) is
+  'Whether it is the confirmed address of the viewer, who acts with all of their account.';
+
+create function app_private.merge_message(message app_public.project_contact_messages) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  lead app_public.leads;
+begin
+  select * into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null for update;
+  if lead.id is null then
+    return;
+  end if;
+  perform app_hidden.update_record(null::app_public.leads, jsonb_build_object('id', lead.id)
+    || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(to_jsonb(message)) i
+      where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
+        and to_jsonb(lead) ->> i.key is null));
+  if message.agent is distinct from null and lead.agent_id is null then
+    perform app_private.set_lead_agent(lead, message.agent);
+  end if;
+  update app_public.project_contact_messages m set merged_at = now() where m.id = message.id;
+end $$;
+comment on function app_private.merge_message(app_public.project_contact_messages) is
+  'Fills what the lead lacks with what the message says. Callers have asked who may.';
+
+create function app_private.check_agent(organization_id uuid, agent app_public.agent_input, country text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if agent.id is not null then
+    perform app_private.agent_for(organization_id, agent, country);
+  elsif nullif(btrim(agent.name), '') is null or length(agent.name) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
+      '{"field": "agent.name"}');
+  elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field',
+      case when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
+  end if;
+  perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
+end $$;
+comment on function app_private.check_agent(uuid, app_public.agent_input, text) is
+  'Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.';
+
 create function app_private.take_project_message(project_id uuid, input jsonb,
   agent app_public.agent_input) returns app_public.project_contact_messages
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   project app_public.projects;
   sender text := lower(btrim(input ->> 'email'));
+  follows boolean := coalesce((input ->> 'follow')::boolean, false);
+  -- Their own word, or that of the team, which may change the lead anyway.
+  is_sender boolean := app_private.viewer_owns_address(sender);
+  is_team boolean;
   lead app_public.leads;
+  fields jsonb;
   source_row app_public.lead_sources;
   was_created boolean;
+  message app_public.project_contact_messages;
 begin
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
+  is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
     select * into source_row from app_public.lead_sources s
       where s.id = (input ->> 'source_id')::uuid and s.project_id = project.id and s.deleted_at is null;
@@ -57,10 +165,16 @@ begin
       where s.project_id = project.id and s.code = upper(coalesce(input ->> 'source', 'WEB_DIRECT'))
         and s.deleted_at is null;
   end if;
+  if agent is distinct from null then
+    perform app_private.check_agent(project.organization_id, agent, coalesce((project.address).country, 'US'));
+  end if;
 
   perform app_private.rate_limit('contact_project.network', app_private.network_of(app_hidden.setting('ip')));
   perform app_private.rate_limit('contact_project.sender', project.id || ' ' || sender);
 
+  fields := input - 'source_id' - 'text' - 'metadata' - 'follow' || jsonb_build_object('project_id', project.id,
+    'origin', 'CONTACT_PROJECT', 'source_id', source_row.id, 'source', coalesce(source_row.code, input ->> 'source'),
+    'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now());
   -- Two forms at the same moment: the second insert waits for the first, finds its lead and merges with it.
   loop
     select * into lead from app_public.leads l
@@ -68,38 +182,87 @@ begin
     was_created := lead.id is null;
     exit when not was_created;
     begin
-      lead := app_hidden.create_record(null::app_public.leads, input - 'source_id' - 'text' - 'metadata'
-        || jsonb_build_object('project_id', project.id, 'email', sender, 'origin', 'CONTACT_PROJECT', 'source_id',
-          source_row.id,
-          'source', coalesce(source_row.code, input ->> 'source'), 'subscribed',
-            coalesce((input ->> 'follow')::boolean, false),
-          'is_agent', coalesce((input ->> 'is_agent')::boolean, false), 'last_interaction_at', now()));
+      lead := app_hidden.create_record(null::app_public.leads, fields || jsonb_build_object('email', sender));
       exit;
     exception when unique_violation then
       null; -- made meanwhile: merge with it
     end;
   end loop;
   if not was_created then
+    begin
+      -- For strangers the same is done and taken back: neither a refusal nor the time tells that the lead was known.
+      if not is_team then
+        perform app_hidden.create_record(null::app_public.leads,
+          fields || jsonb_build_object('email', gen_random_uuid() || '@invalid.example'));
+        raise exception using errcode = 'PLAT1';
+      end if;
+    exception when sqlstate 'PLAT1' then
+      null;
+    end;
     lead := app_hidden.update_record(null::app_public.leads,
-      jsonb_build_object('id', lead.id, 'last_interaction_at', now())
-      || case when (input ->> 'follow')::boolean then '{"subscribed": true}' else '{}'::jsonb end
-      || (select coalesce(jsonb_object_agg(i.key, i.value), '{}') from jsonb_each(input) i
-          where i.key in ('phone', 'company', 'address', 'is_represented') and i.value <> 'null'
-            and to_jsonb(lead) ->> i.key is null));
-  end if;
-  if agent is distinct from null and lead.agent_id is null then
+      jsonb_build_object('id', lead.id, 'last_interaction_at', now()));
+  elsif agent is distinct from null then
     perform app_private.set_lead_agent(lead, agent);
   end if;
-  return app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
+  message := app_hidden.create_record(null::app_public.project_contact_messages, input - 'source'
     || jsonb_build_object('project_id', project.id, 'lead_id', lead.id, 'lead_created', was_created, 'email', sender,
       'phone', app_hidden.to_e164(input ->> 'phone', coalesce((project.address).country, 'US')),
-      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name));
+      'source', coalesce(source_row.code, input ->> 'source'), 'agent_name', agent.name, 'agent', to_jsonb(agent),
+      'merged_at', case when was_created then now() end));
+  if is_sender or (is_team and not was_created) then
+    perform app_private.merge_message(message);
+  end if;
+  if follows and is_sender then
+    perform app_private.follow_news(lead.id);
+  elsif follows then
+    perform app_private.request_consent(project.organization_id, sender, 'NEWS', message.id);
+  end if;
+  select * into message from app_public.project_contact_messages m where m.id = message.id;
+  return message;
 end $$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_user,
   plat_anonymous;
 comment on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) is
-  'Keeps a message to a project that the caller was seen to see; at most 60 an hour from one network address and 10 '
-  'from one sender.';
+  'Keeps a message to a project that the caller was seen to see; limited by network and sender.';
+
+create function app_public.accept_contact_message(id uuid) returns app_public.project_contact_messages
+language plpgsql volatile as $$
+declare
+  message app_public.project_contact_messages;
+begin
+  perform app_hidden.require_viewer();
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_contact_message.id;
+  if message.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such message.', '{"field": "id"}');
+  end if;
+  return app_private.accept_message(message.id);
+end $$;
+comment on function app_public.accept_contact_message is
+  E'@arg id The message.\n\nTakes over what a visitor says of themselves into the lead: phone number, company, '
+  'address, '
+  'agent, where the lead has none. Their consent to news by mail is theirs to give. Takes the permission lead.write.';
+
+create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  message app_public.project_contact_messages;
+  lead app_public.leads;
+begin
+  select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id for no key update;
+  select l.* into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null;
+  if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')
+    then
+    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write.', '{"permission": "lead.write"}');
+  end if;
+  if message.merged_at is null then
+    perform app_private.merge_message(message);
+    select m.* into message from app_public.project_contact_messages m where m.id = accept_message.id;
+  end if;
+  return message;
+end $$;
+comment on function app_private.accept_message(uuid) is
+  'merge_message for whoever may write the lead; done again, it changes nothing.';
+grant execute on function app_public.accept_contact_message, app_private.accept_message to plat_user;
 
 create function app_public.contact_project(
   project_id uuid,
@@ -145,12 +308,14 @@ comment on function app_public.contact_project is
   '@arg source Code of the source, such as WEB_DIRECT.\n'
   '@arg company Company.\n'
   '@arg agent The agent who represents them.\n'
-  '@arg follow Whether they want news by mail.\n'
+  '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
   '@arg isAgent Whether they are an agent.\n'
   '@arg isRepresented Whether an agent represents them.\n'
   '@arg metadata Free data of the website.\n\n'
   'Contacts the sales office of a project: makes a lead, or joins the one with the same e-mail address, and '
-  'tells the sales team.';
+  'tells the sales team. What a visitor says of a lead that is known stays on the message until the owner of the '
+  'address '
+  'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want them.';
 
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $$

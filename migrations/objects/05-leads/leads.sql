@@ -364,7 +364,7 @@ begin
     return new;
   elsif tg_op = 'UPDATE' and not new.subscribed then
     new.unsubscribed_at := coalesce(new.unsubscribed_at, now());
-  elsif tg_op = 'UPDATE' or (new.subscribed and new.origin = 'CONTACT_PROJECT') then
+  elsif tg_op = 'UPDATE' then
     new.unsubscribed_at := null;
     delete from app_private.withdrawn_addresses w where w.organization_id = new.organization_id and w.email = new.email;
   else

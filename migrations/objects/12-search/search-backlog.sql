@@ -25,7 +25,9 @@ begin
             select %2$L, a.organization_id, array_agg(a.id)
             from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
               group by a.organization_id, a.part;
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up');
+          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+            from (select distinct r.organization_id from added r) a;
           return null;
         end if;
         with texts as (%3$s %4$s from added r returning t.names)
@@ -48,21 +50,19 @@ comment on function app_private.make_search_function(text) is
 
 select app_private.make_search_function(s.table_name) from app_private.searchable_tables s;
 
-create function app_private.catch_up_search(batch int default 1) returns int
+create function app_private.catch_up_search(batch int default 1, organization_id uuid default null) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
 declare
   part app_private.search_backlog;
   searchable app_private.searchable_tables;
   names text[];
   done int := 0;
 begin
-  if not exists (select from app_private.search_backlog) then
-    return 0;
-  end if;
-  -- One at a time: whoever waits finds it done.
-  perform pg_advisory_xact_lock(hashtextextended('plat.search_backlog', 0));
   while done < batch loop
-    delete from app_private.search_backlog b where b.id = (select min(o.id) from app_private.search_backlog o)
+    delete from app_private.search_backlog b where b.id = (select o.id from app_private.search_backlog o
+        where organization_id is null or o.organization_id = organization_id order by o.id limit 1
+        for update skip locked)
       returning * into part;
     exit when not found;
     select s.* into strict searchable from app_private.searchable_tables s where s.type = part.type;
@@ -75,18 +75,29 @@ begin
     perform app_private.learn_words(names);
     done := done + 1;
   end loop;
+  if done = 0 and organization_id is not null then
+    -- Somebody else is at it; whoever waits finds it done.
+    perform from app_private.search_backlog b where b.organization_id = organization_id order by b.id limit 1
+      for update;
+  end if;
   return done;
 end $$;
-comment on function app_private.catch_up_search(int) is
-  'Indexes the words of some of the backlog, the oldest first; returns how many rows of it.';
+comment on function app_private.catch_up_search(int, uuid) is
+  'Indexes the words of some of the backlog, of one organization or of all, the oldest first; returns how many rows of '
+  'it. What others are indexing is left to them; for one organization it waits for them, no longer than lock_timeout.';
 grant execute on function app_private.catch_up_search to plat_worker;
 
 create function app_private.stop_when_words_are_due(type text, organizations uuid[]) returns void
 language plpgsql stable as $$
+declare
+  organization uuid;
 begin
-  if app_hidden.setting('punctual') = 'on' and exists (select from app_private.search_backlog b
-    where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations)) then
-    raise exception 'words are to be indexed; call app_private.settle_due() and try again' using errcode = 'PLAT1';
+  if app_hidden.setting('punctual') = 'on' then
+    organization := (select b.organization_id from app_private.search_backlog b
+      where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
+    if organization is not null then
+      perform app_private.call_due(organization, true);
+    end if;
   end if;
 end $$;
 comment on function app_private.stop_when_words_are_due(text, uuid[]) is

@@ -50,6 +50,45 @@ export function accountExists(): Rendered {
   });
 }
 
+/** Asks the owner of an address whether they want what somebody typed the address in for. */
+export function consentRequest(values: {
+  purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
+  organization: string;
+  project: string | null;
+  link: string;
+  expiresAt: Date;
+}): Rendered {
+  const { purpose, organization, project, link, expiresAt } = values;
+  const { subject, asked, label } = {
+    NEWS: {
+      subject: `Do you want news from ${organization}?`,
+      asked: `Somebody, hopefully you, wrote to ${organization}${project ? ` about ${project}` : ""} and asked for news by mail.`,
+      label: "Yes, send me news",
+    },
+    MAILBOX: {
+      subject: `Enquiries to ${organization}`,
+      asked: `${organization} gave this as its e-mail address for enquiries. What visitors write to it will be forwarded here.`,
+      label: "Yes, forward enquiries",
+    },
+    RECIPIENT: {
+      subject: `May ${organization} write to you?`,
+      asked: `${organization} wants to write to this e-mail address.`,
+      label: "Yes, they may",
+    },
+  }[purpose];
+  return render({
+    subject,
+    blocks: [
+      asked,
+      { link, label },
+      `The link works until ${when(expiresAt)}. Without it, nothing is sent to you.`,
+      "If it was not you, do nothing.",
+    ],
+    footer:
+      "You get this mail because somebody entered this e-mail address. You are asked once a day at most.",
+  });
+}
+
 interface Invitation {
   organization: string;
   invitedBy: string | null;
@@ -222,6 +261,28 @@ export function webhookDisabled(values: { organization: string; url: string; rea
       { code: url },
       reason,
       "Once the receiver works again, enable the webhook with updateWebhook and have what it missed sent with redeliverEvents.",
+    ],
+    footer: `You get this mail because you own ${organization}.`,
+  });
+}
+
+/** What was suspended, as app_private.tell_suspended says it. */
+export interface Suspended {
+  /** What people call it: webhook, workflow, integration, invitation … */
+  kind: string;
+  title: string;
+  reason: string;
+}
+
+/** To the owners: what acted in the name of somebody who may not do so any more was suspended. */
+export function automationsSuspended(values: { organization: string; suspended: Suspended[] }): Rendered {
+  const { organization, suspended } = values;
+  return render({
+    subject: `${suspended.length === 1 ? "Something" : `${suspended.length} things`} of ${organization} stopped`,
+    blocks: [
+      `These act in the name of whoever made them, who may not do so any more, so they were stopped:`,
+      ...suspended.map(({ kind, title, reason }) => `The ${kind} "${title}". ${reason}`),
+      "Enable what should go on (updateWebhook, enableWorkflow, refreshOrganizationIntegration), or invite again: from then on it acts in your name.",
     ],
     footer: `You get this mail because you own ${organization}.`,
   });

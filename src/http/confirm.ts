@@ -1,0 +1,63 @@
+/**
+ * /confirm/<token>, the link of mails that ask the owner of an address for consent. Mail scanners follow links, so a GET only asks; the
+ * POST of the page's button confirms.
+ */
+import type { RequestHandler } from "express";
+import type { Pool } from "pg";
+import { CodedError } from "../errors.ts";
+import { escapeHtml } from "../providers/mail/letter.ts";
+import { button, sendPage } from "./page.ts";
+import { requestState } from "./requestState.ts";
+
+interface Question {
+  purpose: keyof typeof wordings | null;
+  organization: string;
+  is_confirmed: boolean;
+}
+
+/** What is asked, and what holds once it is confirmed. */
+const wordings = {
+  NEWS: {
+    ask: (organization: string) => `News from ${organization}?`,
+    explain: "They then write to you what is new. Each mail has a link that stops it.",
+    done: (organization: string) => `You get news from ${organization}`,
+  },
+  MAILBOX: {
+    ask: (organization: string) => `Take the enquiries to ${organization}?`,
+    explain: "What visitors write to them is then forwarded to your address.",
+    done: (organization: string) => `You get the enquiries to ${organization}`,
+  },
+  RECIPIENT: {
+    ask: (organization: string) => `Mails from ${organization}?`,
+    explain: "They can then write to your address. Each mail has a link that stops it.",
+    done: (organization: string) => `${organization} may write to you`,
+  },
+};
+
+/** @param pool connections of plat_authenticator */
+export function confirmPage(pool: Pick<Pool, "query">): RequestHandler<{ token: string }> {
+  return async (request, response) => {
+    const { token } = request.params;
+    response.setHeader("Cache-Control", "no-store");
+    response.setHeader("Referrer-Policy", "no-referrer");
+    if (request.method === "POST")
+      await pool.query("select app_private.confirm_consent($1, $2)", [token, requestState(request).id]);
+    const { rows } = await pool.query<Question>("select * from app_private.consent_question($1)", [token]);
+    const { purpose, organization, is_confirmed: isConfirmed } = rows[0]!;
+    if (purpose === null)
+      throw new CodedError(
+        "FORBIDDEN",
+        "This link is incomplete or older than a week; ask for it once more.",
+      );
+    const { ask, explain, done } = wordings[purpose];
+    if (isConfirmed) sendPage(response, done(organization), "<p>Thank you. You can close this page.</p>");
+    else
+      sendPage(
+        response,
+        ask(organization),
+        `<p>${escapeHtml(explain)}</p>`,
+        "<p>If you did not ask for it, close this page, and nothing happens.</p>",
+        button("Yes, confirm"),
+      );
+  };
+}

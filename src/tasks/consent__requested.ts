@@ -1,0 +1,29 @@
+import type { Task } from "graphile-worker";
+import { deliver, isSettled } from "../jobs/deliver.ts";
+import { idOf } from "../jobs/payload.ts";
+import { consentRequest } from "../providers/mail/templates.ts";
+
+/**
+ * Asks the owner of an address whether they agree: the request {id}. The token is made here, so that it stands in no payload.
+ * Run twice: once the mail was taken nothing happens.
+ */
+const task: Task = async (payload, helpers) => {
+  const id = idOf(payload);
+  const key = `consent ${id} ${helpers.job.id} ${helpers.job.revision}`;
+  if (await isSettled(helpers, key)) return;
+  const { rows } = await helpers.query<{
+    token: string;
+    email: string;
+    purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
+    organization: string;
+    project: string | null;
+    expires_at: Date;
+  }>("select * from app_private.issue_consent_token($1)", [id]);
+  const request = rows[0];
+  if (!request) return;
+  const { email, token, expires_at: expiresAt, ...what } = request;
+  const link = `${helpers.serviceUrl}/confirm/${token}`;
+  await deliver(helpers, { key, to: email, ...consentRequest({ ...what, link, expiresAt }) });
+};
+
+export default task;
