@@ -19,7 +19,7 @@ import type { Records } from "./records.ts";
 import { foreignIds, privateTables, stringsOf } from "./privacy.ts";
 import { recipes } from "./recipes.ts";
 
-const steps = Number(process.env.FUZZ_STEPS ?? (long ? 20_000 : 600));
+const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 400));
 const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../schema.graphql"), "utf8"));
 let database: TestDatabase;
 let world: Payments;
@@ -66,6 +66,7 @@ async function players(): Promise<Player[]> {
     user("builder", bob, 1),
     user("buyer", bea, 3),
     { name: "program", person: await reader(), weight: 1, party: "Harbour", renew: reader },
+    user("newcomer", await world.signUp("Nia Newcomer"), 2),
     user("owner elsewhere", olga, 3, "Summit"),
     user("owner of the demo", await signIn(demo.rows[0]!.id), 10, "Lark"),
     { name: "visitor", person: anonymous, weight: 2, party: "Nobody" },

@@ -3,7 +3,7 @@
  * answers told. What comes of each input is remembered by its operation: members that it was refused for are left out more often, and what
  * succeeded once is tried again with changes.
  */
-import type { GraphQLField, GraphQLSchema } from "graphql";
+import { getNamedType, isObjectType, type GraphQLField, type GraphQLSchema } from "graphql";
 import type { Answer, Person } from "../harness/api.ts";
 import { documentOf } from "./documents.ts";
 import { Records } from "./records.ts";
@@ -151,13 +151,17 @@ export class Fuzzer {
   }
 }
 
-/** The type of record that it makes, changes or gives. */
+/** The type of record that it is about: by its name, else the one that it gives. */
 function aboutOf(field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): string {
-  const named = /\w+/.exec(String(field.type).replaceAll(/[[\]!]/g, ""))![0];
-  const record = named.replace(/^Delete(\w+)Payload$/, "$1").replace(/Connection$/, "");
-  // The names of some operations leave out of which record the one they are about is a part.
-  const names = Object.keys(schema.getTypeMap());
-  return schema.getType(record) ? record : (names.find((known) => known.endsWith(record)) ?? record);
+  const records = Object.values(schema.getTypeMap()).filter(
+    (type) => isObjectType(type) && "id" in type.getFields(),
+  );
+  const names = records.map(({ name }) => name).toSorted((a, b) => b.length - a.length);
+  const given = getNamedType(field.type)
+    .name.replace(/^Delete(\w+)Payload$/, "$1")
+    .replace(/Connection$/, "");
+  const words = `${field.name[0]!.toUpperCase()}${field.name.slice(1)}`.replace(/s$/, "");
+  return names.find((name) => words.endsWith(name)) ?? names.find((name) => name.endsWith(given)) ?? given;
 }
 
 /** The known input with a third of its members replaced. */

@@ -1,5 +1,5 @@
 /** Inputs that chance does not find: what the operation is about has to be in a state, or a text has a form of its own. */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { representative, type Payments } from "../harness/payments.ts";
 import { mutationOf } from "../harness/records.ts";
 import { password } from "../harness/signUp.ts";
@@ -8,7 +8,7 @@ import type { Player, Recipe } from "./fuzzer.ts";
 const csv = (text: string) => `data:text/csv;name=fuzz.csv;base64,${Buffer.from(text).toString("base64")}`;
 const name = () => `Fuzz ${randomBytes(4).toString("hex")}`;
 
-export function recipes({ owner, harbour, project, quiet }: Payments): Record<string, Recipe> {
+export function recipes({ owner, owen, harbour, project, quiet }: Payments): Record<string, Recipe> {
   /** Members from one row, found at random among those that the query gives for the party's organization. */
   const found =
     (query: string, more: (player: Player) => Record<string, unknown> = () => ({})): Recipe =>
@@ -30,17 +30,14 @@ export function recipes({ owner, harbour, project, quiet }: Payments): Record<st
       const { data } = await person.ask(mutationOf(field), { input });
       return { id: data?.[field]?.id };
     };
-  /** A known secret in place of one that went out by mail. */
-  const secret = (table: string, column: string, mine: string): Recipe => {
-    return async ({ person }) => {
+  /** A secret that only a mail told, with a row of its own: the statement's $1 is its hash, $2 the player. */
+  const secret =
+    (statement: string, more: Record<string, unknown> = {}): Recipe =>
+    async ({ person }) => {
       const token = randomBytes(16).toString("hex");
-      await owner.query(
-        `update app_private.${table} set ${column} = sha256(convert_to($1, 'UTF8')) where ctid = (select t.ctid from app_private.${table} t where ${mine} order by random() limit 1)`,
-        [token, ...(mine.includes("$2") ? [person.id] : [])],
-      );
-      return { token };
+      if (person.id) await owner.query(statement, [createHash("sha256").update(token).digest(), person.id]);
+      return { token, ...more };
     };
-  };
   const workflow = {
     name: "Fuzzed",
     subjectType: "LEAD",
@@ -58,11 +55,27 @@ export function recipes({ owner, harbour, project, quiet }: Payments): Record<st
     "select id as \"depositId\", null as \"reservationId\", null as \"organizationId\", null as amount, null as currency from app_public.deposits where status in ('PENDING', 'DUE', 'OVERDUE')",
   );
   return {
-    acceptBuyerInvite: secret("buyer_invite_tokens", "token_hash", "true"),
+    acceptBuyerInvite: secret(
+      `insert into app_private.buyer_invite_tokens (invite_id, token_hash)
+       select i.id, $1 from app_hidden.buyer_invites i where $2::uuid is not null order by i.id desc limit 1
+       on conflict (invite_id) do update set token_hash = excluded.token_hash`,
+    ),
     acceptGeneration: found(
       `select id, null as "expectedVersion" from app_public.service_intelligence_generations where status = 'COMPLETED' and ${ofHome}`,
     ),
-    acceptOrganizationInvite: secret("organization_invite_tokens", "token_hash", "true"),
+    // Who accepts has the address of the invitation: the newcomer, so that outsiders stay outside.
+    acceptOrganizationInvite: async (player) => {
+      if (player.name !== "newcomer") return {};
+      await owen.ask(mutationOf("createOrganizationInvite"), {
+        input: { organizationId: harbour.id, email: player.person.email, role: "MEMBER" },
+      });
+      return secret(
+        `insert into app_private.organization_invite_tokens (invite_id, token_hash)
+         select i.id, $1 from app_public.organization_invites i join app_hidden.user_identities u on u.email = i.email and u.user_id = $2
+         where i.status = 'PENDING' limit 1
+         on conflict (invite_id) do update set token_hash = excluded.token_hash`,
+      )(player);
+    },
     convertLead: found(
       `select l.id as "leadId", u.id as "unitId", null as "lotId", null as "expectedVersion" from app_public.leads l join app_public.units u using (project_id)
        where l.status not in ('CONVERTED', 'LOST') and u.status = 'AVAILABLE' and u.deleted_at is null and l.deleted_at is null and l.${ofHome}`,
@@ -118,12 +131,16 @@ export function recipes({ owner, harbour, project, quiet }: Payments): Record<st
     login: ({ person }) => ({ username: person.email ?? "nobody@example.com", password }),
     pauseWorkflowExecution: state("RUNNING"),
     resumeWorkflowExecution: state("PAUSED"),
-    resetPassword: async (player, ...rest) => ({
-      ...(await secret("user_otps", "code_sha256", "true")(player, ...rest)),
-      password,
-    }),
+    resetPassword: secret(
+      `insert into app_private.user_otps (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
+      { password },
+    ),
     updatePassword: () => ({ currentPassword: password, newPassword: `${password} ${name()}` }),
-    verifyEmail: secret("email_verifications", "code_sha256", "t.user_id = $2"),
+    verifyEmail: secret(
+      `insert into app_private.email_verifications (user_id, code_sha256, expires_at) values ($2, $1, now() + interval '10 minutes')
+       on conflict (user_id) do update set code_sha256 = excluded.code_sha256, expires_at = excluded.expires_at`,
+    ),
     withdrawOffer: found(
       `select id, null as "expectedVersion" from app_public.offers where status = 'PENDING' and ${ofHome}`,
     ),
