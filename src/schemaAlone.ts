@@ -1,6 +1,6 @@
 /**
- * The GraphQL schema apart from what serves it. It depends on the catalog of a database and on the code alone, so one that was
- * built from one database serves any other whose catalog is the same.
+ * The GraphQL schema apart from what serves it. It depends on the catalog of a database, on the code, and on what signs texts;
+ * so one that was built from one database serves any other whose catalog is the same, with the same keys.
  */
 import type { Pool } from "pg";
 import { makeSchema } from "postgraphile";
@@ -15,21 +15,24 @@ const unused = () => {
 /**
  * Reads a database and builds its schema.
  * @param pool connections of plat_authenticator.
- * @param adaptor how the database is asked; as the API does where left out.
+ * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where left out.
  */
-export async function buildSchema(pool: Pool, adaptor?: PresetOptions["adaptor"]): Promise<GraphQLSchema> {
+export async function buildSchema(
+  pool: Pool,
+  options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
+): Promise<GraphQLSchema> {
   const { schema } = await makeSchema(
     createPreset({
       pool,
       signLoginToken: unused,
       signFileAddress: unused,
-      files: { take: unused, read: unused },
+      files: { admit: unused, take: unused, release: unused, read: unused },
       webhookTransforms: { publicAddress: unused, freshSecret: unused },
       workflowChecks: unused,
       paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
       draftTransforms: { composeLeadEmail: unused },
       integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
-      ...(adaptor && { adaptor }),
+      ...options,
     }),
   );
   return schema;

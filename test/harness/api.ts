@@ -65,6 +65,9 @@ export interface Api {
 /** What the API under test signs login tokens with. */
 export const jwtKeys = [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }];
 
+/** The address that it believes to have. */
+export const baseUrl = "https://plat.example";
+
 declare global {
   /** Loads what serves the API; see environment.ts. Benches, which run in one realm, do without. */
   var platHost: (() => Promise<typeof import("./host.ts")>) | undefined;

@@ -2,6 +2,7 @@
 import pino from "pino";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
+import { createCompute } from "../../src/compute/pool.ts";
 import { settledDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/graphql.ts";
@@ -10,7 +11,7 @@ import { listen } from "../../src/http/listen.ts";
 import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
-import { jwtKeys, secretKeys } from "./api.ts";
+import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
@@ -21,7 +22,10 @@ export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms">
+  Pick<
+    GraphqlOptions,
+    "adaptor" | "fileQuota" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms"
+  >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
@@ -62,6 +66,7 @@ export async function serve(
   { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
 ): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
     poolSize: 10,
@@ -69,7 +74,8 @@ export async function serve(
     secretKeys,
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
-    baseUrl: "https://plat.example",
+    baseUrl,
+    compute,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
@@ -99,6 +105,7 @@ export async function serve(
     stop: async () => {
       await listening.close(1000);
       await graphql.release();
+      await compute.stop();
     },
   };
 }
