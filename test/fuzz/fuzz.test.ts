@@ -19,7 +19,7 @@ import type { Records } from "./records.ts";
 import { foreignIds, privateTables, stringsOf } from "./privacy.ts";
 import { recipes } from "./recipes.ts";
 
-const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 400));
+const steps = Number(process.env.FUZZ_STEPS ?? (long ? 30_000 : 250));
 const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../schema.graphql"), "utf8"));
 let database: TestDatabase;
 let world: Payments;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   await loadDemo(database.ownerUrl);
   tables = await privateTables((world = await startPayments(database)).owner);
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await world.stop();
   await database.drop();
