@@ -2934,21 +2934,15 @@ grant execute on function app_public.buyers_negotiations(app_public.buyers) to p
 --
 -- The price with everything that was chosen on top.
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $function$;
+language sql stable as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price(app_public.buyers) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the purchase may know what is left to pay; the deposits themselves take more.
 -- @notNull
 --
 -- The net purchase price less the deposits that are paid.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
-$function$;
+language sql stable
+as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price_balance(app_public.buyers) to plat_anonymous,
 plat_user;
 
@@ -5122,7 +5116,7 @@ begin
   if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
-  due := app_public.deposits_amount_due(old);
+  due := app_private.deposit_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
       and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
@@ -5176,20 +5170,15 @@ language sql stable
 as $function$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $function$;
 grant execute on function app_public.deposits_allowed_transitions(app_public.deposits) to plat_user;
 
--- @withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record has.
 -- @notNull
 --
 -- What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is
 --   asked for or paid.
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
-language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  if d.amount is not null or d.amount_fixed is not null then
-    return coalesce(d.amount_fixed, d.amount);
-  end if;
-  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
-    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
-end $function$;
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.price_of_deposit(d.id), 0) * d.percent / 100, d.currency))
+$function$;
 grant execute on function app_public.deposits_amount_due(app_public.deposits) to plat_user;
 
 -- The charge that paid it, the last where there are several; null without the permission finance.read, but for the
@@ -8488,8 +8477,7 @@ end $function$;
 create function app_public.floor_plans_available_count(f app_public.floor_plans) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select count(*)::int from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_available_count(app_public.floor_plans) to plat_anonymous,
 plat_user;
@@ -8551,8 +8539,7 @@ create function app_public.floor_plans_price_min(f app_public.floor_plans) retur
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_price_min(app_public.floor_plans) to plat_anonymous, plat_user;
 
@@ -15978,7 +15965,7 @@ end$function$;
 create function app_public.personalization_discounts_amount(
   d app_public.personalization_discounts
 ) returns app_public.money
-language sql stable as $function$ select app_private.discount_amount(d) $function$;
+language sql stable as $function$ select app_private.amount_of_discount(d.id) $function$;
 grant execute on function app_public.personalization_discounts_amount(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -16676,7 +16663,7 @@ grant execute on function app_public.personalizations_allowed_transitions(
 --
 -- The sum of the credits.
 create function app_public.personalizations_credits_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).credits $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).credits $function$;
 grant execute on function app_public.personalizations_credits_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16692,7 +16679,7 @@ plat_user;
 --
 -- The sum of the discounts.
 create function app_public.personalizations_discounts_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).discounts $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).discounts $function$;
 grant execute on function app_public.personalizations_discounts_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16707,7 +16694,7 @@ plat_user;
 --
 -- The price of all options.
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).selections $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).selections $function$;
 grant execute on function app_public.personalizations_selections_total(
   app_public.personalizations
 ) to plat_anonymous, plat_user;
@@ -16716,7 +16703,7 @@ grant execute on function app_public.personalizations_selections_total(
 --
 -- The price of all options less discounts and credits, never below zero.
 create function app_public.personalizations_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).total $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).total $function$;
 grant execute on function app_public.personalizations_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -21051,7 +21038,8 @@ end $function$;
 -- Its units in numbers; null for a buyer in a project that is not public.
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+  select app_private.project_abstract_of(j) from app_public.projects j where j.id = p.id
+    and app_private.sees_project(j.id) and j.id <> all (array(select app_hidden.viewer_bought_projects()))
 $function$;
 grant execute on function app_public.projects_abstract(app_public.projects) to plat_anonymous, plat_user;
 
@@ -23070,7 +23058,7 @@ grant execute on function app_public.reservations_ppsf(app_public.reservations) 
 -- The price with the options chosen.
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
 language sql stable
-as $function$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
+as $function$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
 grant execute on function app_public.reservations_total_contract_price(app_public.reservations) to plat_anonymous,
 plat_user;
 
@@ -27455,7 +27443,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()))
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
   with check (id = (select app_public.current_user_id()));
 create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
   using (
@@ -29332,7 +29320,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(jsonb_object_agg(v.value, (
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
-  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  where exists (select from app_public.workflows k where k.id = w.id
+    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
 $function$;
 grant execute on function app_public.workflows_counts(app_public.workflows) to plat_anonymous, plat_user;
 
@@ -29927,7 +29916,7 @@ create unique index user_identities_username on app_hidden.user_identities (lowe
 
 alter table app_hidden.user_identities enable row level security;
 create policy self on app_hidden.user_identities for update to plat_user
-  using (user_id = (select app_public.current_user_id()));
+  using (user_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_anonymous, plat_user
   using (
     user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids()))
@@ -34037,7 +34026,7 @@ create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
-  select greatest(0, b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id)
+  select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
     - coalesce((select sum(d.amount_paid) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
@@ -34050,7 +34039,7 @@ grant execute on function app_public.binding_offers_purchase_price_balance(
 -- The price and what the personalization comes to.
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
 language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
+as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
@@ -34270,35 +34259,9 @@ create function app_public.convert_lead(
   purchase_date date default null::date, estimated_closing_date date default null::date
 ) returns app_public.buyers
 language plpgsql as $function$
-declare
-  lead app_public.leads;
-  permission text;
 begin
   perform app_hidden.require_viewer();
-  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
-  if lead.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  end if;
-  foreach permission in array array['lead.write', 'buyer.write'] loop
-    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
-        jsonb_build_object('permission', permission));
-    end if;
-  end loop;
-  if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
-  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
-    and u.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
-  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
-    and l.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
-  elsif reservation_id is not null and not exists (
-    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
-      then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
-  end if;
-  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+  return app_private.convert_lead(lead_id, reservation_id, unit_id, lot_id, price,
     app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
       estimated_closing_date);
 end $function$;
@@ -34486,7 +34449,7 @@ begin
   perform app_hidden.require_viewer();
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -34533,7 +34496,7 @@ begin
     return lead;
   end;
   if agent is distinct from null then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36343,7 +36306,7 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   -- Of appointments that the viewer sees only.
-  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+  perform app_hidden.lock_seen('app_public.appointments', a.id) from app_public.appointments a
     where a.id = app_hidden.record_id('appointments', input ->> 'id');
   return app_hidden.update_record(null::app_public.appointments, input);
 end $function$;
@@ -36362,12 +36325,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
-    perform app_private.lock_purchase(b.id) from app_public.buyers b
+    perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -36387,12 +36350,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ? 'assignee_id' then
-    perform app_private.lock_lead(l.id) from app_public.leads l
+    perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
   lead := app_hidden.update_record(null::app_public.leads, input);
   if input ? 'agent' then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36411,7 +36374,7 @@ begin
   if input ->> 'status' = 'CANCELLED' then
     select n.id into negotiation_id from app_public.negotiations n
       where n.id = app_hidden.record_id('negotiations', input ->> 'id');
-    perform app_private.lock_negotiation(negotiation_id);
+    perform app_hidden.lock_seen('app_public.negotiations', negotiation_id);
   end if;
   return app_hidden.update_record(null::app_public.negotiations, input);
 end $function$;
@@ -36646,7 +36609,7 @@ begin
     end if;
     perform app_hidden.refuse('reservations', 'change');
   end if;
-  perform app_private.lock_reservation(reservation.id);
+  perform app_hidden.lock_seen('app_public.reservations', reservation.id);
   return app_hidden.update_record(null::app_public.reservations, input);
 end $function$;
 grant execute on function app_public.update_reservation(jsonb) to plat_anonymous, plat_user;
@@ -37239,7 +37202,7 @@ begin
       '{"field": "organizationId"}');
   end if;
   if deposit.id is not null then
-    due := app_public.deposits_amount_due(deposit);
+    due := app_private.deposit_due(deposit);
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
@@ -38416,6 +38379,25 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+
+-- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
+create function app_hidden.lock_seen(relation regclass, id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if id is null or not app_private.viewer_sees(relation, id) then
+    return;
+  end if;
+  case relation::text
+    when 'app_public.leads' then perform app_private.lock_lead(id);
+    when 'app_public.buyers' then perform app_private.lock_purchase(id);
+    when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
+    when 'app_public.appointments' then
+      perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+        where a.id = lock_seen.id;
+  end case;
+end $function$;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40703,6 +40685,15 @@ begin
   return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $function$;
 
+-- What a discount comes to in a personalization that the viewer has a part in; null of others.
+create function app_private.amount_of_discount(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.discount_amount(d) from app_public.personalization_discounts d
+  join app_public.personalizations p on p.id = d.personalization_id
+  where d.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
+
 create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
 language plpgsql stable as $function$
 declare
@@ -42413,25 +42404,49 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_private.construction_has_come_to(text, text) to plat_anonymous, plat_user;
 
--- @withoutViewer Callers have seen the lead as the viewer, who may convert it.
---
--- Makes a purchase of a lead.
+-- Makes a purchase of a lead that the viewer may convert.
 create function app_private.convert_lead(
-  lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text,
-  purchase_date date, estimated_closing_date date
+  lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text, purchase_date date,
+  estimated_closing_date date
 ) returns app_public.buyers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  lead app_public.leads;
+  permission text;
   reservation app_public.reservations;
   candidates uuid[];
-  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
-    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
-    from app_public.projects p where p.id = lead.project_id);
+  rescission_ends_at timestamptz;
   asking numeric := price;
   existing_id uuid;
   result app_public.buyers;
 begin
+  select * into lead from app_public.leads l where l.id = convert_lead.lead_id
+    and app_private.viewer_sees('app_public.leads', l.id);
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id and app_private.viewer_sees('app_public.lots', l.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id
+      and app_private.viewer_sees('app_public.reservations', r.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  select app_private.rescission_end(coalesce(purchase_date, (now() at time zone p.time_zone)::date), p.rescission_days,
+    p.time_zone) into rescission_ends_at from app_public.projects p where p.id = lead.project_id;
   if reservation_id is null then
     candidates := array(select r.id from app_public.reservations r
       where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
@@ -42487,9 +42502,7 @@ begin
     returning * into result;
   return result;
 end $function$;
-grant execute on function app_private.convert_lead(
-  app_public.leads, uuid, uuid, uuid, numeric, text, date, date
-) to plat_user;
+grant execute on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) to plat_user;
 
 -- Gives a purchase the deposits of its project's schedule that neither it nor its lead has yet; returns how many.
 create function app_private.copy_deposit_schedule(buyer_id uuid) returns integer
@@ -42624,6 +42637,13 @@ language sql stable as $function$
     where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
 $function$;
 
+-- What is to be paid of a deposit, whoever asks.
+create function app_private.deposit_due(d app_public.deposits) returns numeric
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
+$function$;
+
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
 --   knows.
 create function app_private.deposit_due_date(deposit app_public.deposits) returns date
@@ -42695,8 +42715,6 @@ begin
     where d.id = gone.delivery_id;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its
 --   highest amount at most; what was agreed once it is approved.
 create function app_private.discount_amount(d app_public.personalization_discounts) returns numeric
@@ -42715,8 +42733,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
           j.currency)))
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
-grant execute on function app_private.discount_amount(app_public.personalization_discounts) to plat_anonymous,
-plat_user;
 
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
@@ -43792,9 +43808,8 @@ language sql immutable as $function$
     ['SOLD', 'AVAILABLE', 'service']]
 $function$;
 
--- @withoutViewer Callers have seen the purchase as the viewer, who may change it.
---
--- Voids the former link of a purchase and enqueues the mail with a new one; refuses floods of mail.
+-- Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses
+--   floods of mail.
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -43803,7 +43818,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -44168,6 +44187,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
 
@@ -44210,8 +44230,6 @@ begin
   perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a lead and, before it, its deals.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44221,10 +44239,7 @@ begin
   perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
   perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
 end $function$;
-grant execute on function app_private.lock_lead(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and its lead, before what hangs on them.
 create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44234,10 +44249,7 @@ begin
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $function$;
-grant execute on function app_private.lock_lead_or_buyer(uuid, uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44251,10 +44263,7 @@ begin
     and n.deleted_at is null for no key update;
   return negotiation;
 end $function$;
-grant execute on function app_private.lock_negotiation(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and, before it, what hangs on it.
 create function app_private.lock_purchase(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44263,10 +44272,7 @@ begin
     where b.id = lock_purchase.id;
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $function$;
-grant execute on function app_private.lock_purchase(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a reservation and what it is about, in the order of locks, and returns it as it is now.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44278,7 +44284,6 @@ begin
   select * into reservation from app_public.reservations r where r.id = reservation_id for no key update;
   return reservation;
 end $function$;
-grant execute on function app_private.lock_reservation(uuid) to plat_user;
 
 -- Locks the records that a step changes.
 create function app_private.lock_subjects(table_name text, ids uuid[]) returns void
@@ -45664,13 +45669,12 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
 
--- @withoutViewer Callers have seen the report as the viewer; it notes the time only.
---
--- Notes, to the minute, that a report was looked at.
+-- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  if current_setting('transaction_read_only') = 'on' then
+  if current_setting('transaction_read_only') = 'on'
+    or not app_private.viewer_sees('app_public.custom_reports', note_report_run.id) then
     return;
   end if;
   insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
@@ -45939,6 +45943,15 @@ begin
   return result;
 end $function$;
 
+-- What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.
+create function app_private.options_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.options_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
+
 -- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
 create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
 language plpgsql stable as $function$
@@ -46007,6 +46020,19 @@ begin
   return card;
 end $function$;
 
+-- The deposits that are paid of a purchase that the viewer sees; null of others.
+create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
+      and d.deleted_at is null), 0)
+  from app_public.buyers b where b.id = $1
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.paid_of_purchase(uuid) to plat_anonymous, plat_user;
+
 -- Pauses an execution that the viewer was seen to see.
 create function app_private.pause_execution(
   id uuid, reason text, resume_at timestamp with time zone
@@ -46050,7 +46076,7 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_public.deposits_amount_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
   end if;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
@@ -46188,8 +46214,6 @@ begin
   end if;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
 --   of the currency.
 create function app_private.personalization_sums(
@@ -46212,11 +46236,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     from app_public.projects j where j.id = p.project_id
   ) t
 $function$;
-grant execute on function app_private.personalization_sums(app_public.personalizations) to plat_anonymous,
-plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What the options chosen for a unit by a lead or buyer come to.
 create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46224,7 +46244,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
     and p.deleted_at is null
 $function$;
-grant execute on function app_private.personalization_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
 
 -- Keeps the coordinates of cities, objects {id, latitude, longitude}; null where they are unknown.
 create function app_private.place_cities(places jsonb) returns void
@@ -46269,6 +46288,18 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+
+-- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
+create function app_private.price_of_deposit(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
+    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
+        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
+        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+      or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
+$function$;
+grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -46999,12 +47030,15 @@ begin
 end $function$;
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_anonymous, plat_user;
 
--- The execution, locked, so between two steps. Callers have seen it as the viewer.
+-- The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   execution app_public.workflow_executions;
 begin
+  if not app_private.viewer_sees('app_public.workflow_executions', id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such workflow execution.', '{"field": "id"}');
+  end if;
   perform app_hidden.require_organization(e.organization_id, 'workflow.run') from app_public.workflow_executions e
     where e.id = require_execution.id;
   select e.* into execution from app_public.workflow_executions e where e.id = require_execution.id for no key update;
@@ -47319,6 +47353,9 @@ declare
   done boolean := true;
 begin
   -- One after the other: whoever comes second finds what the first one did.
+  if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
+  end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',
@@ -47932,6 +47969,33 @@ language sql stable as $function$
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
 $function$;
 
+-- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
+create function app_private.sees_personalization(p app_public.personalizations) returns boolean
+language sql stable as $function$
+  select app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.read')
+    or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'buyer.read')
+    or p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or p.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+$function$;
+
+-- Whether the viewer sees a project, for functions that run as the owner.
+create function app_private.sees_project(project_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
+    and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
+      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
+$function$;
+
+-- Whether the viewer sees the units of a floor plan that are for sale.
+create function app_private.sees_units_of_plan(floor_plan_id uuid) returns boolean
+language sql stable as $function$
+  select app_private.sees_project(f.project_id)
+    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+  from app_public.floor_plans f where f.id = $1
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -48026,6 +48090,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and l.registered_at > now() - interval '90 days') l
 $function$;
 
+-- Gives a purchase that the viewer may change its agent, or none.
+create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set agent_id = case when agent is distinct from null
+    then app_private.agent_for(b.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = b.project_id), 'US')) end
+    where b.id = set_agent_of_buyer.buyer_id
+      and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+end $function$;
+grant execute on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) to plat_user;
+
+-- Gives a lead that the viewer may change its agent, or none.
+create function app_private.set_agent_of_lead(lead_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.set_lead_agent(l, agent) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+end $function$;
+grant execute on function app_private.set_agent_of_lead(uuid, app_public.agent_input) to plat_user;
+
 -- What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one
 --   waiting.
 create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
@@ -48039,17 +48124,6 @@ begin
   perform app_private.note_trigger_error(workflow_id, case when state = 'PLAT0' then message
     else 'The service could not start it.' end);
 end $function$;
-
-create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
-  update app_public.buyers b set agent_id = case when agent is distinct from null
-    then app_private.agent_for(buyer.organization_id, agent,
-      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
-    where b.id = buyer.id;
-end $function$;
-grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
 
 -- Says who acts from here on; the role stays, so row security is not what decides.
 create function app_private.set_claims(claims jsonb) returns void
@@ -48108,13 +48182,11 @@ end $function$;
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  -- Only for leads that the viewer has just written: the callers did so as the viewer.
   update app_public.leads l set agent_id = case when agent is distinct from null
     then app_private.agent_for(lead.organization_id, agent,
       coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $function$;
-grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
 -- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
@@ -49662,6 +49734,14 @@ create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
 
+-- The sums of a personalization that the viewer has a part in; null of others.
+create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.personalization_sums(p) from app_public.personalizations p
+  where p.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.sums_of_personalization(uuid) to plat_anonymous, plat_user;
+
 -- Suspends what acted in somebody's name, for the reason.
 create function app_private.suspend(relation text, id uuid, reason text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49934,6 +50014,9 @@ declare
   address text := lower(input ->> 'email');
   message app_private.contact_messages;
 begin
+  if organization_id is not null and not app_private.viewer_sees('app_public.organizations', organization_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
@@ -50045,6 +50128,9 @@ declare
   was_created boolean;
   message app_public.project_contact_messages;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
@@ -50793,6 +50879,31 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
 $function$;
+
+-- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
+--   functions that run as the owner.
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
+  condition text;
+  result boolean;
+begin
+  select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
+      '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
+      'g')), ' or ') into condition
+    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+      and viewer = any (p.polroles);
+  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
+      ~ '\mFROM app_public\.'
+    or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
+    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+  end if;
+  execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
+    into result using id;
+  return result;
+end $function$;
 
 -- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
 --   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
