@@ -59,6 +59,8 @@ export interface Config {
   readonly logLevel: string;
   readonly explorer: boolean;
   readonly poolSize: number;
+  /** Bytes. */
+  readonly documentBytes: number;
   readonly workerConcurrency: number;
 }
 
@@ -177,6 +179,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     logLevel: must("LOG_LEVEL"),
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),
+    documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
     workerConcurrency: must("WORKER_CONCURRENCY"),
   };
 

@@ -11,6 +11,7 @@ import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
 import { uploadKinds } from "./http/uploadKinds.ts";
+import { connectionGate } from "./limits/gates.ts";
 import type { Logger } from "./log.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
@@ -41,6 +42,8 @@ export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
   poolSize: number;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   secretKeys: readonly SealingKey[];
@@ -95,6 +98,7 @@ export interface Graphql {
 export async function startGraphql({
   authenticatorUrl,
   poolSize,
+  documentBytes,
   jwtKeys,
   secretKeys,
   loopbackWebhooks = false,
@@ -130,6 +134,8 @@ export async function startGraphql({
     const pgl = instance(
       createPreset({
         pool,
+        connections: connectionGate(poolSize),
+        ...(documentBytes !== undefined && { documentBytes }),
         signLoginToken: createLoginTokens(jwtKeys).sign,
         signFileAddress: addresses.sign,
         files,

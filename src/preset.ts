@@ -13,6 +13,8 @@ import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
+import type { FairGate } from "./limits/fairGate.ts";
+import { withWork } from "./limits/operationWork.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
@@ -66,6 +68,10 @@ export interface PresetOptions {
   paymentTransforms: PaymentTransforms;
   draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   integrationTransforms: IntegrationTransforms;
+  /** Where operations wait for a connection; nobody has a share where left out. */
+  connections?: FairGate;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
@@ -86,7 +92,9 @@ export function createPreset({
   paymentTransforms,
   draftTransforms,
   integrationTransforms,
-  adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
+  connections,
+  documentBytes,
+  adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
@@ -154,7 +162,7 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress },
+    plat: { signLoginToken, signFileAddress, documentBytes },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;
@@ -167,11 +175,14 @@ export function createPreset({
           argumentTransforms,
           viewerPlace,
           repeats: repeatFacts(request),
-          pgSettings: pgSettings(claims, {
-            requestId: requestState(request).id,
-            channel: "API",
-            ...(ip ? { ip } : {}),
-          }),
+          pgSettings: withWork(
+            pgSettings(claims, {
+              requestId: requestState(request).id,
+              channel: "API",
+              ...(ip ? { ip } : {}),
+            }),
+            requestState(request).work,
+          ),
         };
       },
     },

@@ -164,6 +164,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const options = {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
+        documentBytes: config.documentBytes,
         jwtKeys: await loadJwtKeys(config),
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,

@@ -352,6 +352,12 @@ export const settings = {
     description: "Database connections of the API in one process.",
     parse: whole(2, 500),
   }),
+  PLAN_CACHE_MB: setting({
+    default: "64",
+    description:
+      "Memory for documents and their plans in one process, in MB: those asked again and again are kept longest.",
+    parse: whole(8, 10_000),
+  }),
   WORKER_CONCURRENCY: setting({
     default: "5",
     description: "Jobs that one process runs at a time.",

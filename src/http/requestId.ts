@@ -24,6 +24,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       claims: undefined,
       operationName: undefined,
       operationType: undefined,
+      work: undefined,
       errorCodes: new Set(),
     });
     next();

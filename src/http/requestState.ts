@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import type { OperationWork } from "../limits/operationWork.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
@@ -19,6 +20,8 @@ export interface RequestState {
   claims: Claims | undefined;
   operationName: string | undefined;
   operationType: string | undefined;
+  /** What the operation takes, since it was let in. */
+  work: OperationWork | undefined;
   readonly errorCodes: Set<string>;
 }
 
