@@ -182,8 +182,8 @@ begin
   -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
   for child in
     select r.oid::regclass as relation, r.relname,
-      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) is '
-        'not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
+      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
+        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
         order by a.attnum) as of_all,
       string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
         k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
@@ -231,7 +231,8 @@ comment on function app_private.make_parent_checks() is
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql volatile as $$
 begin
-  perform app_hidden.fail('NOT_FOUND', format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
+  perform app_hidden.fail('NOT_FOUND',
+    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
     jsonb_build_object('field', app_hidden.camel(column_name)));
 end $$;
 

@@ -120,7 +120,8 @@ declare
   condition constant text := $s$case
     when num_nonnulls(lead_id, buyer_id) > 0 then %s
     else organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and %s end$s$;
-  seers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.read', 'buyer.read'), 'true');
+  seers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.read', 'buyer.read'),
+    'true');
   workers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.write', 'buyer.write'),
     '(select app_hidden.scopes_allow(''lead.write''))');
 begin
