@@ -33364,6 +33364,19 @@ create table app_private.stopped_numbers (
 alter table app_private.stopped_numbers enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.storage_used
+
+-- Bytes of the contents that count for an organization or a user, whose id is the key.
+create table app_private.storage_used (
+  owner_id                 uuid                         not null,
+  bytes                    bigint                       not null default 0,
+  constraint storage_used_pkey primary key (owner_id),
+  constraint storage_used_bytes_check check (bytes >= 0)
+);
+
+alter table app_private.storage_used enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.stored_files
 
 -- The contents of the file store, by SHA-256; a picture's thumbnail lies beside it.
@@ -33377,6 +33390,10 @@ create table app_private.stored_files (
   is_stored                boolean                      not null default false,
   -- When the sweep looks whether a row still has it; an upload has a day to become a row.
   check_at                 timestamp with time zone     not null default (now() + '1 day'::interval),
+  organization_id          uuid, -- The organization whose quota it counts for.
+  stored_by_id             uuid, -- Whoever sent it first; it counts for their quota too.
+  -- Requests that have sent it and are not answered yet: as long as there are any, it stays.
+  pending                  integer                      not null default 0,
   constraint stored_files_pkey primary key (checksum),
   constraint stored_files_checksum_check check (checksum ~ '^[0-9a-f]{64}$'),
   constraint stored_files_filesize_check check (filesize > 0)
@@ -39139,21 +39156,8 @@ grant execute on function app_hidden.begin_card(jsonb) to plat_anonymous, plat_u
 --   one that is ignored.
 create function app_hidden.begin_import(operation text, project text, header text[]) returns text[]
 language plpgsql as $function$
-declare
-  import app_hidden.imports;
-  found_project app_public.projects;
 begin
-  perform app_hidden.require_viewer();
-  select * into import from app_hidden.imports i where i.operation = begin_import.operation;
-  select * into found_project from app_public.projects p
-    where p.id = app_hidden.record_id('projects', project, 'projectId');
-  if found_project.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
-  end if;
-  if not app_hidden.project_can(found_project.id, found_project.organization_id, import.permission) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', import.permission),
-      jsonb_build_object('permission', import.permission));
-  end if;
+  perform app_hidden.require_import(operation, project);
   return app_private.open_import(operation, header);
 end $function$;
 grant execute on function app_hidden.begin_import(text, text, text[]) to plat_user, plat_worker;
@@ -40653,6 +40657,34 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user, plat_worker;
 
+-- Tries an upload without its content and undoes it: what it would be refused for is refused before the file is
+--   read. The target is a table of files, or the operation of an import; the input is that of the operation. Answers
+--   the organization that the file counts for.
+create function app_hidden.may_upload(target text, input jsonb) returns uuid
+language plpgsql as $function$
+declare
+  organization_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  if exists (select from app_hidden.imports i where i.operation = target) then
+    return (app_hidden.require_import(target, input ->> 'projectId')).organization_id;
+  end if;
+  if not exists (select from app_hidden.record_types r where r.table_name = target) then
+    raise exception 'Nothing says who may upload to %.', target;
+  end if;
+  begin
+    execute format('select (app_hidden.create_record(null::app_public.%I, $1)).organization_id', target)
+      into organization_id
+      using (select coalesce(jsonb_object_agg(lower(regexp_replace(i.key, '([A-Z])', '_\1', 'g')), i.value), '{}')
+          from jsonb_each(input) i)
+        || jsonb_build_object('file', jsonb_build_object('checksum', repeat('0', 64), 'filename', 'upload'));
+    raise exception 'Undoes what was tried.' using errcode = 'PLAT9';
+  exception when sqlstate 'PLAT9' then
+    return organization_id;
+  end;
+end $function$;
+grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user, plat_worker;
+
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
 language sql immutable parallel safe as $function$
@@ -41489,6 +41521,31 @@ language sql immutable as $function$
     else format('(%s)::text', expression) end
 $function$;
 grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user, plat_worker;
+
+-- The project that the viewer imports into; refuses who may not.
+create function app_hidden.require_import(operation text, project text) returns app_public.projects
+language plpgsql as $function$
+declare
+  import app_hidden.imports;
+  found_project app_public.projects;
+begin
+  perform app_hidden.require_viewer();
+  select * into import from app_hidden.imports i where i.operation = require_import.operation;
+  select * into found_project from app_public.projects p
+    where p.id = app_hidden.record_id('projects', project, 'projectId');
+  if found_project.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if not app_hidden.project_can(found_project.id, found_project.organization_id, import.permission) then
+    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', import.permission),
+      jsonb_build_object('permission', import.permission));
+  end if;
+  if found_project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  return found_project;
+end $function$;
+grant execute on function app_hidden.require_import(text, text) to plat_anonymous, plat_user, plat_worker;
 
 -- Refuses a viewer without the permission in the organization.
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
@@ -45446,6 +45503,39 @@ begin
   perform set_config('plat.clock', clock, true);
 end $function$;
 
+-- Forgets those of the contents, which whoever calls it has locked, that no row has, and tells which.
+create function app_private.forget_files(checksums text[]) returns setof text
+language plpgsql as $function$
+declare
+  file_table text;
+  used text[] := '{}';
+  found_used text[];
+begin
+  for file_table in select t.table_name from app_private.file_tables t loop
+    execute format('select coalesce(array_agg(distinct f.checksum), ''{}'') from app_public.%I f
+      where f.checksum = any ($1)
+      and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using checksums;
+    used := used || found_used;
+  end loop;
+  update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
+  -- In the order in which uploads count them.
+  perform from app_private.storage_used s
+    where s.owner_id in (select o.id from app_private.stored_files f
+      cross join lateral (values (f.organization_id), (f.stored_by_id)) o (id)
+      where f.checksum = any (checksums) and f.checksum <> all (used))
+    order by s.owner_id for update;
+  return query
+    with gone as (
+      delete from app_private.stored_files f where f.checksum = any (checksums) and f.checksum <> all (used)
+        returning f.checksum, f.filesize, f.organization_id, f.stored_by_id),
+    counted as (
+      update app_private.storage_used s set bytes = greatest(0, s.bytes - g.bytes)
+        from (select o.id, sum(gone.filesize) as bytes from gone
+          cross join lateral (values (gone.organization_id), (gone.stored_by_id)) o (id) group by o.id) g
+        where s.owner_id = g.id)
+    select gone.checksum from gone;
+end $function$;
+
 -- After the right password: the wrong ones from the same network count no longer, and the network is known.
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48616,6 +48706,15 @@ begin
   end if;
 end $function$;
 
+create function app_private.refuse_storage(quota bigint) returns void
+language plpgsql stable as $function$
+begin
+  perform app_hidden.fail('LIMIT_EXCEEDED',
+    format('An organization, and a user, may keep files of %s at most; delete some, which makes room after a week, or '
+      'ask the operator of the service for more.', pg_size_pretty(quota)),
+    jsonb_build_object('field', 'file', 'limit', quota));
+end $function$;
+
 create function app_private.refuse_tries(wait integer) returns void
 language plpgsql as $function$
 begin
@@ -48625,20 +48724,44 @@ begin
   end if;
 end $function$;
 
--- Announces a content before it is stored; true where the store has it already.
+-- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
+--   LIMIT_EXCEEDED above the quota.
 create function app_private.register_file(
   checksum text, filemime text, filesize integer, width integer default null::integer,
-  height integer default null::integer
+  height integer default null::integer, organization_id uuid default null::uuid,
+  stored_by_id uuid default null::uuid, quota bigint default null::bigint
 ) returns boolean
-language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  is_stored boolean;
+  is_new boolean;
+  owner uuid;
+  used bigint;
+begin
   -- Waits for a sweep that is just deleting the same content.
-  insert into app_private.stored_files as f (checksum, filemime, filesize, width, height)
-    values (register_file.checksum, register_file.filemime, register_file.filesize, register_file.width,
-      register_file.height)
-    on conflict on constraint stored_files_pkey do update set check_at = now() + interval '1 day'
-    returning f.is_stored
-$function$;
-grant execute on function app_private.register_file(text, text, integer, integer, integer) to plat_authenticator;
+  insert into app_private.stored_files as f (checksum, filemime, filesize, width, height, organization_id, stored_by_id,
+      pending)
+    values (checksum, filemime, filesize, width, height, organization_id, stored_by_id, 1)
+    on conflict on constraint stored_files_pkey do update set check_at = now() + interval '1 day',
+      pending = f.pending + 1
+    returning f.is_stored, f.xmax = 0 into is_stored, is_new;
+  if is_new then
+    for owner in select o.id from unnest(array[organization_id, stored_by_id]) o (id) where o.id is not null order by 1
+    loop
+      insert into app_private.storage_used as s (owner_id, bytes) values (owner, filesize)
+        on conflict on constraint storage_used_pkey do update set bytes = s.bytes + excluded.bytes
+        returning s.bytes into used;
+      if used > quota then
+        perform app_private.refuse_storage(quota);
+      end if;
+    end loop;
+  end if;
+  return is_stored;
+end $function$;
+grant execute on function app_private.register_file(
+  text, text, integer, integer, integer, uuid, uuid, bigint
+) to plat_authenticator;
 
 -- Ends a claim: the unit and lot are AVAILABLE again at the price they were listed at. False, and nothing done, when
 --   it had ended already.
@@ -48682,6 +48805,20 @@ begin
   end if;
   return true;
 end $function$;
+
+-- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
+--   those that no row has, as sweep_files does.
+create function app_private.release_files(checksums text[]) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_private.stored_files f where f.checksum = any (checksums) order by f.checksum for update;
+  update app_private.stored_files f set pending = greatest(0, f.pending - r.times)
+    from (select c.checksum, count(*)::int as times from unnest(checksums) c (checksum) group by c.checksum) r
+    where f.checksum = r.checksum;
+  return query select app_private.forget_files(array(
+    select f.checksum from app_private.stored_files f where f.checksum = any (checksums) and f.pending = 0));
+end $function$;
+grant execute on function app_private.release_files(text[]) to plat_authenticator;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -49039,6 +49176,19 @@ begin
         where t.subject = 'workflow_execution' and t.from_state = execution.status and not t.by_service)));
   end if;
 end $function$;
+
+-- Refuses so many bytes where the organization, or the user who sends them, would have more than the quota.
+create function app_private.require_storage(
+  organization_id uuid, user_id uuid, bytes bigint, quota bigint
+) returns void
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_private.storage_used s where s.owner_id in (organization_id, user_id)
+      and s.bytes + require_storage.bytes > quota) then
+    perform app_private.refuse_storage(quota);
+  end if;
+end $function$;
+grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
 
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -51424,28 +51574,14 @@ begin
       returning due.file_key;
 end $function$;
 
--- Forgets contents that no row has, and tells which; whoever calls it deletes them from the store before the
---   transaction ends.
+-- Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store
+--   before the transaction ends.
 create function app_private.sweep_files(batch integer) returns setof text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  file_table text;
-  due text[];
-  used text[] := '{}';
-  found_used text[];
 begin
-  select array_agg(f.checksum) into due from (
+  return query select app_private.forget_files(array(
     select s.checksum from app_private.stored_files s where s.check_at < now() order by s.check_at limit batch for
-      update skip locked) f;
-  for file_table in select t.table_name from app_private.file_tables t loop
-    execute format('select coalesce(array_agg(distinct f.checksum), ''{}'') from app_public.%I f
-      where f.checksum = any ($1)
-      and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using due;
-    used := used || found_used;
-  end loop;
-  update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
-  return query delete from app_private.stored_files f where f.checksum = any (due) and f.checksum <> all (used)
-    returning f.checksum;
+      update skip locked));
 end $function$;
 
 -- Deletes keys that are over, at most a batch of them; returns how many.
@@ -55226,6 +55362,11 @@ insert into app_private.searchable_tables (table_name, type, texts) values
     select r.id, ''UNIT'', r.organization_id, r.project_id, array_remove(array[r.organization_id, r.project_id, null::uuid, case when (select p.visibility = ''PUBLIC'' and p.archived_at is null from app_public.projects p where p.id = r.project_id) then ''00000000-0000-0000-0000-000000000000''::uuid end], null), r.status <> ''UNRELEASED'',
       r.deleted_at is not null,
       '' '' || app_hidden.search_text(concat_ws('' '', r.title, r.number)) || '' '', app_hidden.search_text(concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)) || '' ''');
+
+insert into app_private.stored_files (checksum, filemime, filesize, width, height, is_stored, organization_id,
+  stored_by_id, pending) values
+  ('0000000000000000000000000000000000000000000000000000000000000000', 'application/octet-stream', 1, null, null, true,
+    null, null, 0);
 
 insert into app_public.integration_apps (key, name, description, category, scope, icon_url, auth_type, oauth_scopes,
   config_schema, credentials_schema, documentation_url, connected_by) values
