@@ -30441,6 +30441,11 @@ create table app_public.workflow_executions (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @secret
+  -- @behavior -*
+  --
+  -- How many processes died while they carried out the current step.
+  deaths                   smallint                     not null default 0,
   constraint workflow_executions_pkey primary key (id),
   -- @fieldName buyer
   -- @foreignFieldName workflowExecutions
@@ -30872,6 +30877,9 @@ create table app_public.workflow_step_runs (
   finished_at              timestamp with time zone, -- When it was over.
   output                   jsonb, -- What came of it, for later steps: `steps.<sequence>` of conditions and texts.
   error                    text, -- Why it failed, or was left out.
+  -- The code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more computing than it
+  --   may.
+  error_code               text,
   constraint workflow_step_runs_pkey primary key (id),
   constraint workflow_step_runs_once unique (execution_id, sequence, attempt),
   -- @forwardBehavior -*
@@ -32625,6 +32633,27 @@ create index integration_secrets_next_refresh_at on app_private.integration_secr
 alter table app_private.integration_secrets enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.job_deaths
+
+-- Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the
+--   log tells.
+create table app_private.job_deaths (
+  id                       uuid                         not null default uuidv7(),
+  identity                 text                         not null,
+  job_id                   bigint                       not null,
+  key                      text,
+  task                     text                         not null,
+  organization_id          uuid,
+  deaths                   smallint                     not null default 1,
+  set_aside_at             timestamp with time zone,
+  last_died_at             timestamp with time zone     not null default now(),
+  constraint job_deaths_pkey primary key (id),
+  constraint job_deaths_identity_key unique (identity)
+);
+
+alter table app_private.job_deaths enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
 
 -- Who got the latest leads of a project whose members take turns, by the number of the turn.
@@ -33739,6 +33768,8 @@ alter table app_private.workflow_run_subjects enable row level security;
 create table app_private.workflow_runs (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
+  holder                   integer,
+  held_until               timestamp with time zone,
   constraint workflow_runs_pkey primary key (id),
   constraint workflow_runs_workflow_id_fkey foreign key (workflow_id)
     references app_public.workflows(id) on delete cascade
@@ -33758,6 +33789,8 @@ create table app_private.workflow_streams (
   last_sequence            bigint                       not null,
   minute                   timestamp with time zone     not null default date_trunc('minute', now()),
   started                  integer                      not null default 0,
+  holder                   integer,
+  held_until               timestamp with time zone,
   constraint workflow_streams_pkey primary key (organization_id),
   constraint workflow_streams_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade
@@ -43146,6 +43179,39 @@ begin
 end $function$;
 grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
 
+-- What follows in the transaction is the doing of these executions, which are locked; those of them that have lost
+--   what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are
+--   paused, and this is false.
+create function app_private.begin_step(
+  step app_public.workflow_steps, executions app_public.workflow_executions[]
+) returns boolean
+language plpgsql as $function$
+declare
+  ids uuid[];
+  cause uuid;
+  workflow app_public.workflows;
+  fault text;
+begin
+  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
+    then min(e.trigger_event_id::text)::uuid end into ids, cause from unnest(executions) e;
+  perform app_private.act_as_workflow(executions[1].depth + 1, cause);
+  perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = step.workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is null then
+    return true;
+  end if;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = fault || ' Enable the workflow again, then resume.', holder = null, held_until = null
+    where e.id = any (ids) and e.status = 'RUNNING';
+  perform app_private.review_principal('app_public.workflows', workflow.id);
+  return false;
+end $function$;
+
 -- Has executions wait for the event of their current step.
 create function app_private.begin_waits(ids uuid[]) returns void
 language plpgsql as $function$
@@ -44026,10 +44092,11 @@ begin
   end if;
 end $function$;
 
--- Locks the stream of an organization that has events to read, and gives what they could start: at most a batch of
---   events. Nothing where there is nothing.
-create function app_private.claim_events(batch integer) returns table(
-  organization_id uuid, upto bigint, candidates jsonb
+-- Leaves the stream of an organization that has events to read, but of none of those excepted, to a worker, and
+--   gives what they could start: at most a batch of events. Nothing where there is nothing.
+create function app_private.claim_events(batch integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
+  organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -44043,12 +44110,15 @@ declare
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
-    where app_private.starts_left(s) > 0
+    where app_private.starts_left(s) > 0 and s.organization_id <> all (except_of)
+      and not app_private.holder_lives(s.holder, s.held_until)
     -- A busy organization lets the others go first.
     order by app_private.starts_left(s) desc limit 1 for no key update of s skip locked;
   if not found then
     return;
   end if;
+  update app_private.workflow_streams s set holder = claim_events.holder, held_until = now() + lease
+    where s.organization_id = stream.organization_id;
   select least(c.last_sequence, stream.last_sequence + batch) into last_written from app_private.event_counters c
     where c.stream_id = stream.organization_id;
   for workflow in
@@ -44080,7 +44150,7 @@ begin
       end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
-        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+        select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
             || case when workflow.conditions::text ~ '\mevent\M'
               then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
           from jsonb_array_elements(wanted) c
@@ -44096,7 +44166,7 @@ begin
     end;
     result := result || coalesce(wanted, '[]');
   end loop;
-  return query select stream.organization_id, last_written, result;
+  return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $function$;
 
 -- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
@@ -44112,10 +44182,11 @@ language sql stable as $function$
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
 $function$;
 
--- Takes the next subjects of a line that was due: all of them are started where the workflow has no conditions, else
---   those of the candidates for which they hold.
-create function app_private.claim_run(batch integer) returns table(
-  workflow_id uuid, candidates jsonb, subjects uuid[]
+-- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
+--   items, [{subjectId, condition, data}], where the workflow has conditions.
+create function app_private.claim_run(batch integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
+  run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -44130,14 +44201,15 @@ begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
     join app_private.workflow_streams s on s.organization_id = w.organization_id
-    where app_private.starts_left(s) > 0 order by r.id limit 1 for update of r skip locked;
+    where app_private.starts_left(s) > 0 and w.organization_id <> all (except_of)
+      and not app_private.holder_lives(r.holder, r.held_until)
+    order by r.id limit 1 for update of r skip locked;
   if not found then
     return;
   end if;
   select w.* into workflow from app_public.workflows w where w.id = run.workflow_id;
-  -- Against other runs of the organization, which count against the same minute.
   select app_private.starts_left(s) into most from app_private.workflow_streams s
-    where s.organization_id = workflow.organization_id for no key update;
+    where s.organization_id = workflow.organization_id;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
   fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
@@ -44148,7 +44220,7 @@ begin
   end if;
   if workflow.conditions is not null then
     begin
-      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'condition', workflow.conditions, 'data',
         d.data)), '[]') into found_data
         from app_private.condition_data(workflow, ids) d;
     exception when others then
@@ -44157,18 +44229,41 @@ begin
     end;
   end if;
   perform app_private.set_claims('{}');
-  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
-  delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
-  if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
-    delete from app_private.workflow_runs r where r.id = run.id;
+  update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
+  return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
+end $function$;
+
+-- Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.
+create function app_private.claim_step(
+  workflow_id uuid, steps_revision integer, sequence integer, most integer, holder integer, lease interval
+) returns table(execution_id uuid, item text, step text)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  taken app_public.workflow_executions[];
+  ids uuid[];
+begin
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step_of, most) e;
+  if taken is null then
+    return;
   end if;
+  if not app_private.begin_step(step_of, taken) then
+    return;
+  end if;
+  with claimed as (
+    update app_public.workflow_executions e set holder = holder, held_until = now() + lease
+      where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING'
+      returning e.id)
+  select array_agg(c.id) into ids from claimed c;
+  return query select s.* from app_private.step_items(step_of, ids) s;
 end $function$;
 
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
   delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb
+  mapping jsonb, organization_id uuid
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -44236,7 +44331,8 @@ begin
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
-        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
+        d.organization_id
       from app_public.webhook_deliveries d
       join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
       left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
@@ -44643,6 +44739,14 @@ begin
   perform app_private.add_enum_values(name, value_list);
 end $function$;
 
+-- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
+--   under such a key again, such as the clock, adds what is set aside.
+create function app_private.deadly_keys() returns table(key text, ticket uuid)
+language sql stable rows 10 as $function$
+  select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
+  where d.key is not null
+$function$;
+
 -- The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals
 --   assigned to them only.
 create function app_private.deal_child_condition(
@@ -44775,6 +44879,21 @@ plat_user;
 create function app_private.drop_notification_mail(id uuid) returns void
 language sql as $function$ delete from app_private.notification_mails m where m.id = $1 $function$;
 
+-- Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.
+create function app_private.due_executions(
+  step app_public.workflow_steps, most integer, ids uuid[] default null::uuid[]
+) returns setof app_public.workflow_executions
+language sql rows 200 as $function$
+  with due as (
+    select e.* from app_public.workflow_executions e
+    where e.workflow_id = step.workflow_id and e.steps_revision = step.revision and e.current_step = step.sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+      and (ids is null or e.id = any (ids))
+    order by e.scheduled_at limit most for no key update skip locked)
+  -- The events of one transaction tell one story: how deep what led to it is.
+  select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
+$function$;
+
 -- Takes integrations whose credentials end soon.
 create function app_private.due_integrations(batch integer) returns table(id uuid, scope text)
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44788,22 +44907,24 @@ begin
 end $function$;
 grant execute on function app_private.due_integrations(integer) to plat_authenticator;
 
--- The workflows whose line is due, or of which nobody has found out when it is; locked.
-create function app_private.due_schedules() returns table(workflow_id uuid, schedule text, time_zone text)
-language sql rows 10 as $function$
-  select w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone, o.time_zone)
+-- The workflows whose line is due, or of which nobody has found out when it is.
+create function app_private.due_schedules() returns table(
+  organization_id uuid, workflow_id uuid, schedule text, time_zone text, was_due_at timestamp with time zone
+)
+language sql stable rows 10 as $function$
+  select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
+    o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
   join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
   join app_public.organizations o on o.id = w.organization_id
   left join app_public.projects p on p.id = w.project_id
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
-  for no key update of t skip locked
 $function$;
 
 -- The steps of workflows that are due for some execution.
 create function app_private.due_workflow_steps() returns table(
-  workflow_id uuid, steps_revision integer, sequence integer, way text
+  workflow_id uuid, steps_revision integer, sequence integer, way text, organization_id uuid
 )
 language sql stable rows 10 as $function$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
@@ -44818,7 +44939,7 @@ language sql stable rows 10 as $function$
         and (e.workflow_id, e.steps_revision, e.current_step) > (w.workflow_id, w.steps_revision, w.current_step)
       order by e.workflow_id, e.steps_revision, e.current_step limit 1) n
   )
-  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s) from waiting w
+  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s), s.organization_id from waiting w
   join app_public.workflow_steps s on s.workflow_id = w.workflow_id and s.revision = w.steps_revision
     and s.sequence = w.current_step
   where exists (select from app_public.workflow_executions e where e.workflow_id = w.workflow_id
@@ -45549,42 +45670,83 @@ begin
       where n.last_at < now() - interval '1 day';
 end $function$;
 
--- Ends the hold of workers whose connection is gone: they died. Returns how many.
+-- Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how
+--   many were held.
 create function app_private.free_executions() returns integer
 language plpgsql as $function$
 declare
+  most_deaths constant int := 2;
   amount int;
+  one record;
 begin
-  update app_public.workflow_executions e set holder = null, held_until = null
+  -- A lease that is over says nothing of its worker.
+  update app_public.workflow_executions e set holder = null, held_until = null,
+      deaths = e.deaths + case when e.holder = any (array(select a.pid from pg_stat_activity a
+        where a.datname = current_database())) then 0 else 1 end
     where e.holder is not null and (e.held_until < now()
       or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
   get diagnostics amount = row_count;
+  if amount = 0 then
+    return 0;
+  end if;
+  for one in
+    select e.id, e.attempts + 1 as attempt, e.depth, e.trigger_event_id, s as step
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step
+    where e.deaths >= most_deaths and e.status = 'RUNNING' and e.holder is null
+    order by e.id for no key update of e
+  loop
+    perform app_private.act_as_workflow(one.depth + 1, one.trigger_event_id);
+    perform app_private.set_execution_aside(one.id, one.attempt, one.step);
+  end loop;
   return amount;
 end $function$;
 
--- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live.
---   Returns how many jobs.
-create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns integer
+-- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
+--   at which its process died for the second time is set aside under a ticket, and is not run again until that is
+--   released. Returns those jobs.
+create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns table(
+  job_id bigint, task text, organization_id uuid, deaths integer, ticket uuid
+)
 language plpgsql as $function$
+#variable_conflict use_column
 declare
+  most_deaths constant int := 2;
   suspects text[] := array(select w.id from app_private.workers w);
   dead text[];
-  amount int;
+  held bigint[];
 begin
   -- Those who were killed before they could say that they live. Asked once, at a start: it reads all jobs.
   if everywhere then
     suspects := suspects || array(
       select j.locked_by from graphile_worker._private_jobs j where j.locked_by is not null
       union select q.locked_by from graphile_worker._private_job_queues q where q.locked_by is not null);
+    delete from app_private.job_deaths d
+      where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
   dead := array(select distinct s from unnest(suspects) s where not app_private.worker_lives(s));
   if dead = '{}' then
-    return 0;
+    return;
   end if;
-  amount := (select count(*) from graphile_worker._private_jobs j where j.locked_by = any (dead));
+  held := array(select j.id from graphile_worker._private_jobs j where j.locked_by = any (dead));
   perform graphile_worker.force_unlock_workers(dead);
   delete from app_private.workers w where w.id = any (dead);
-  return amount;
+  insert into app_private.job_deaths as d (identity, job_id, key, task, organization_id)
+    select coalesce(j.key, j.id::text), j.id, j.key, t.identifier,
+      app_private.organization_of_job(t.identifier, j.payload)
+    from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    where j.id = any (held)
+    on conflict (identity) do update set deaths = d.deaths + 1, job_id = excluded.job_id, last_died_at = now(),
+      set_aside_at = case when d.deaths + 1 >= most_deaths then coalesce(d.set_aside_at, now()) end;
+  perform graphile_worker.permanently_fail_jobs(array[d.job_id],
+      format('JOB_SET_ASIDE: the process died %s times during this job. Release it with: '
+        'select app_private.release_job(''%s'')', d.deaths, d.id))
+    from app_private.job_deaths d where d.job_id = any (held) and d.set_aside_at is not null;
+  return query select d.job_id, d.task, d.organization_id, d.deaths::int,
+      case when d.set_aside_at is not null then d.id end
+    from app_private.job_deaths d where d.job_id = any (held);
 end $function$;
 
 -- Ends the leases of workers whose connection is gone: they died. Returns how many.
@@ -45697,6 +45859,13 @@ begin
   update app_public.workflow_executions e set holder = holder, held_until = now() + lease
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
+
+-- Whether a worker holds something: its connection is there, and its lease is not over.
+create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
+language sql stable as $function$
+  select holder is not null and held_until >= now()
+    and holder in (select a.pid from pg_stat_activity a where a.datname = current_database())
+$function$;
 
 -- What is wrong with the rows of the import, the first 1,000.
 create function app_private.import_errors() returns app_public.import_row_error[]
@@ -46283,6 +46452,34 @@ begin
     execute format('select from app_public.%I r where r.id = any ($1) order by r.id for no key update', table_name)
       using ids;
   end if;
+end $function$;
+
+-- What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have
+--   lost what they are about have no item.
+create function app_private.look_at_step(
+  workflow_id uuid, steps_revision integer, sequence integer, most integer
+) returns table(execution_id uuid, item text, step text)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  workflow app_public.workflows := (select w from app_public.workflows w where w.id = workflow_id);
+  ids uuid[] := array(select e.id from app_public.workflow_executions e
+    where e.workflow_id = workflow_id and e.steps_revision = steps_revision and e.current_step = sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+    order by e.scheduled_at limit most);
+begin
+  -- What the principal may not read is not read; take_workflow_step pauses the executions.
+  if app_private.act_for_workflow(workflow, app_private.step_permissions(step_of, workflow.subject_type,
+    workflow.trigger ->> 'event')) is not null then
+    perform app_private.set_claims('{}');
+    return query select i.id, null::text, null::text from unnest(ids) i (id);
+    return;
+  end if;
+  perform app_private.set_claims('{}');
+  return query
+    select i.id, s.item, s.step from unnest(ids) i (id)
+    left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $function$;
 
 -- Finds what happened to the records that executions wait for since they do.
@@ -47536,6 +47733,12 @@ grant execute on function app_private.note_failed(
   text, uuid, text, boolean, boolean, boolean
 ) to plat_authenticator;
 
+-- Forgets that processes died during a job: it was done.
+create function app_private.note_job_done(key text) returns void
+language sql as $function$
+  delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
+$function$;
+
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -47975,6 +48178,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
 $function$;
 
+-- The organization that a job is about, where its payload or the record that it names tells.
+create function app_private.organization_of_job(task text, payload json) returns uuid
+language plpgsql stable as $function$
+declare
+  id uuid;
+  organization uuid;
+  source text;
+begin
+  id := coalesce(payload ->> 'organization_id', payload ->> 'id')::uuid;
+  if payload ->> 'organization_id' is not null then
+    return id;
+  end if;
+  select r.table_name into source from app_hidden.record_types r
+    join pg_attribute a on a.attrelid = to_regclass(format('app_public.%I', r.table_name))
+      and a.attname = 'organization_id' and not a.attisdropped
+    where r.subject = split_part(task, '__', 1);
+  if found and id is not null then
+    execute format('select t.organization_id from app_public.%I t where t.id = $1', source) into organization using id;
+  end if;
+  return organization;
+exception when invalid_text_representation then
+  return null;
+end $function$;
+
 -- A card of the viewer, whose cards are locked; refuses any other.
 create function app_private.own_card(id uuid) returns app_public.processor_cards
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48133,6 +48360,7 @@ declare
   one app_private.step_work;
   violated text;
   message text;
+  code text;
 begin
   begin
     execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes
@@ -48148,7 +48376,8 @@ begin
         end loop;
         return;
       end if;
-      get stacked diagnostics violated = constraint_name;
+      get stacked diagnostics violated = constraint_name, code = pg_exception_detail;
+      code := case when sqlstate = 'PLAT0' then code::jsonb ->> 'code' end;
       -- In the words that a person would read who tried the same.
       message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
@@ -48164,6 +48393,10 @@ begin
       outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
   end;
   perform app_private.record_outcomes(step, work, outcomes);
+  if code is not null then
+    update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
+      and r.sequence = step.sequence and r.attempt = work[1].attempt;
+  end if;
 end $function$;
 
 -- @withoutViewer Callers have seen the record as the viewer.
@@ -48572,7 +48805,7 @@ begin
       pause_reason = case when o.status = 'PAUSED' and n.id is not null then o.output ->> 'title'
         else e.pause_reason end,
       resume_at = case when n.id is null then null else e.resume_at end,
-      current_step = n.sequence, attempts = 0, holder = null, held_until = null,
+      current_step = n.sequence, attempts = 0, deaths = 0, holder = null, held_until = null,
       scheduled_at = case when n.id is not null then now() + make_interval(secs => coalesce(n.wait_seconds, 0)) end
     from unnest(outcomes) o
     left join app_public.workflow_steps n on n.workflow_id = step.workflow_id and n.revision = step.revision
@@ -48806,6 +49039,13 @@ begin
   return true;
 end $function$;
 
+-- Gives back what a worker holds and does not carry out: it is due again.
+create function app_private.release_executions(ids uuid[], holder integer) returns void
+language sql as $function$
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id = any (ids) and e.holder = $2
+$function$;
+
 -- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
 --   those that no row has, as sweep_files does.
 create function app_private.release_files(checksums text[]) returns setof text
@@ -48819,6 +49059,33 @@ begin
     select f.checksum from app_private.stored_files f where f.checksum = any (checksums) and f.pending = 0));
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
+
+-- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
+create function app_private.release_job(ticket uuid) returns text
+language plpgsql as $function$
+declare
+  released app_private.job_deaths;
+begin
+  delete from app_private.job_deaths d where d.id = ticket and d.set_aside_at is not null returning * into released;
+  if released.id is null then
+    return 'No job is set aside under this ticket.';
+  end if;
+  perform graphile_worker.reschedule_jobs(array[released.job_id], run_at => now(), attempts => 0);
+  return format('%s (job %s) runs again.', released.task, released.job_id);
+end $function$;
+
+-- Gives back the line that a worker does not go through.
+create function app_private.release_run(run_id uuid, holder integer) returns void
+language sql as $function$
+  update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
+$function$;
+
+-- Gives back the stream that a worker does not read.
+create function app_private.release_stream(organization_id uuid, holder integer) returns void
+language sql as $function$
+  update app_private.workflow_streams s set holder = null, held_until = null
+    where s.organization_id = $1 and s.holder = $2
+$function$;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -49541,8 +49808,10 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   order by r.permission <> 'org.owner', r.permission limit 1
 $function$;
 
--- Selects the subjects of a line that is due, and says when it is due next.
-create function app_private.run_schedule(workflow_id uuid, next_run_at timestamp with time zone) returns void
+-- Selects the subjects of a line that is due, and says when it is due next; once for each time at which it was due.
+create function app_private.run_schedule(
+  workflow_id uuid, next_run_at timestamp with time zone, was_due_at timestamp with time zone
+) returns void
 language plpgsql as $function$
 declare
   workflow app_public.workflows;
@@ -49551,7 +49820,11 @@ declare
   fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
-  select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
+  select t.next_run_at is not null into is_due from app_private.workflow_triggers t
+    where t.workflow_id = workflow.id and t.next_run_at is not distinct from was_due_at for no key update skip locked;
+  if not found then
+    return; -- another process has it
+  end if;
   if run_schedule.next_run_at is null then
     perform app_private.note_trigger_error(workflow.id,
       'The line of the clock, or its time zone, cannot be read any more.');
@@ -50015,6 +50288,29 @@ language sql as $function$
   from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
 $function$;
 
+-- Pauses an execution whose step ended its process twice, and asks people what is to become of it.
+create function app_private.set_execution_aside(
+  execution_id uuid, attempt integer, step app_public.workflow_steps
+) returns void
+language plpgsql as $function$
+declare
+  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
+    'retry it, skip the step or cancel the execution.';
+begin
+  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
+    error_code)
+    values (execution_id, step.id, step.sequence, attempt, 'FAILED', now(), reason, 'INTERNAL')
+    on conflict on constraint workflow_step_runs_once do update set status = excluded.status,
+      finished_at = excluded.finished_at, error = excluded.error, error_code = excluded.error_code;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = format('Step %s: %s', step.sequence, reason), resume_at = null, attempts = attempt, deaths = 0,
+      scheduled_at = now()
+    where e.id = execution_id;
+  perform app_private.escalate_execution(execution_id, step, reason);
+  raise warning 'JOB_SET_ASIDE: step % of execution % of organization % is set aside: its process died twice',
+    step.sequence, execution_id, step.organization_id;
+end $function$;
+
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
 create function app_private.set_inventory(
   claim app_hidden.claims, status text, restore_price boolean default false,
@@ -50376,16 +50672,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Lets those executions go on for which the event has come: [{stepId, executionId, attempt, input}].
-create function app_private.settle_wakeups(results jsonb) returns void
+-- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
+--   | error, code}].
+create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
 language plpgsql as $function$
+#variable_conflict use_variable
 declare
+  held app_public.workflow_executions[];
+begin
+  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  select array_agg(x order by x.id) into held from (
+    select e.* from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder
+      and e.status in ('RUNNING', 'PAUSED')
+    order by e.id for no key update) x;
+  if held is null then
+    return;
+  end if;
+  if not app_private.begin_step((select s from app_public.workflow_steps s where s.id = step_id), held) then
+    return;
+  end if;
+  perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
+    where exists (select from app_public.workflow_executions e
+      where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
+end $function$;
+
+-- What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId |
+--   error, code}]. Those for which the event has come go on, the others wait further.
+create function app_private.settle_wakeups(results jsonb, holder integer) returns void
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  held uuid[];
   woken record;
 begin
+  -- One that was paused meanwhile is looked at when it goes on.
+  held := array(select x.id from (
+    select e.id from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r)
+      and e.holder = holder and e.status = 'RUNNING'
+    order by e.id for no key update) x);
+  delete from app_private.workflow_wakeups w
+    using jsonb_array_elements(results) r cross join lateral jsonb_array_elements_text(r -> 'eventIds') v
+    where w.execution_id = (r ->> 'executionId')::uuid and w.event_id = v::uuid and w.execution_id = any (held);
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder;
   for woken in
-    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(r - 'stepId') as results
-      from jsonb_array_elements(results) r join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
-        group by 1, 2
+    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(case when r ? 'error' then r
+        else r || jsonb_build_object('input',
+          s.config || jsonb_build_object('found', app_private.event_json(v) - 'data' - 'changes')) end) as results
+      from jsonb_array_elements(results) r
+      join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
+      join app_public.workflow_steps s on s.id = (r ->> 'stepId')::uuid
+      left join app_public.events v on v.id = (r ->> 'eventId')::uuid
+      where e.id = any (held) and (r ? 'error' or v.id is not null)
+      group by 1, 2
   loop
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
@@ -50455,8 +50796,8 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error):
---   [{executionId, attempt, input | error}].
+-- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code):
+--   [{executionId, attempt, input | error, code}].
 create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql as $function$
 declare
@@ -50476,6 +50817,9 @@ begin
     from jsonb_array_elements(results) r where r ? 'error';
   if work is not null then
     perform app_private.record_outcomes(step, work, outcomes);
+    update app_public.workflow_step_runs r set error_code = f ->> 'code' from jsonb_array_elements(results) f
+      where f ? 'code' and r.execution_id = (f ->> 'executionId')::uuid and r.sequence = step.sequence
+        and r.attempt = (f ->> 'attempt')::int;
   end if;
 end $function$;
 
@@ -50534,9 +50878,11 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user, plat_worker;
 
--- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], and moves the cursor of the
---   organization.
-create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
+-- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not,
+--   [{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.
+create function app_private.start_by_events(
+  organization_id uuid, upto bigint, starts jsonb, refused jsonb, holder integer
+) returns void
 language plpgsql as $function$
 declare
   home constant uuid := organization_id;
@@ -50544,6 +50890,13 @@ declare
   started int := 0;
   wanted record;
 begin
+  perform from app_private.workflow_streams s where s.organization_id = home and s.holder = start_by_events.holder
+    for no key update;
+  if not found then
+    return; -- another worker has read on
+  end if;
+  perform app_private.note_trigger_error((r ->> 'workflowId')::uuid, r ->> 'error')
+    from jsonb_array_elements(refused) r;
   -- What does not fit into the minute is read again in the next one: an event as a whole.
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
@@ -50570,7 +50923,8 @@ begin
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s
       where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
   perform app_private.count_starts(home, started);
-  update app_private.workflow_streams s set last_sequence = reached where s.organization_id = home;
+  update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
+    where s.organization_id = home;
 end $function$;
 
 -- Starts what the clock and the conditions want.
@@ -50695,6 +51049,36 @@ begin
   -- One import of a project after the other, so that the second finds what the first one made.
   perform pg_advisory_xact_lock(hashtextextended(operation || ' ' || project.id, 0));
   return project;
+end $function$;
+
+-- Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.
+create function app_private.start_run(
+  run_id uuid, subject_ids uuid[], chosen uuid[], error text, holder integer
+) returns void
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  run app_private.workflow_runs;
+begin
+  select r.* into run from app_private.workflow_runs r where r.id = run_id and r.holder = holder for update;
+  if not found then
+    return; -- another worker has it
+  end if;
+  -- Against other runs of the organization, which count against the same minute.
+  perform from app_private.workflow_streams s join app_public.workflows w on w.organization_id = s.organization_id
+    where w.id = run.workflow_id for no key update of s;
+  if error is not null then
+    perform app_private.note_trigger_error(run.workflow_id, error);
+  end if;
+  if chosen <> '{}' then
+    perform app_private.start_by_schedule(run.workflow_id, chosen);
+  end if;
+  delete from app_private.workflow_run_subjects s where s.run_id = run_id and s.subject_id = any (subject_ids);
+  if exists (select from app_private.workflow_run_subjects s where s.run_id = run_id) then
+    update app_private.workflow_runs r set holder = null, held_until = null where r.id = run_id;
+  else
+    delete from app_private.workflow_runs r where r.id = run_id;
+  end if;
 end $function$;
 
 -- Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too
@@ -50886,6 +51270,15 @@ begin
   end loop;
 end $function$;
 
+-- A step of a revision of a workflow.
+create function app_private.step_at(
+  workflow_id uuid, steps_revision integer, sequence integer
+) returns app_public.workflow_steps
+language sql stable as $function$
+  select s.* from app_public.workflow_steps s
+  where s.workflow_id = $1 and s.revision = $2 and s.sequence = $3
+$function$;
+
 -- Carries out steps of the type BRANCH.
 create function app_private.step_branch(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -50993,6 +51386,21 @@ begin
     where e.id = step_export.id and e.status <> step_export.status;
   perform set_config('plat.service', before, true);
 end $function$;
+
+-- What computing a step for executions takes, as JSON texts: of each {executionId, attempt, data}, and with the
+--   first one the step, {id, type, config}.
+create function app_private.step_items(
+  step app_public.workflow_steps, ids uuid[]
+) returns table(execution_id uuid, item text, step text)
+language sql rows 200 as $function$
+  select e.id, jsonb_build_object('executionId', e.id, 'attempt', e.attempts + 1, 'data', d.data)::text,
+    -- Once: a config may be long.
+    case when row_number() over () = 1 then
+      jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config)::text end
+  from app_public.workflow_executions e
+  join app_private.execution_data(ids, step) d on d.execution_id = e.id
+  where e.id = any (ids)
+$function$;
 
 -- Carries out steps of the type NOTIFY_TEAM.
 create function app_private.step_notify_team(
@@ -51938,78 +52346,47 @@ end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
 
--- Takes a step for executions for which it is due, as many as fit: carries it out where SQL can, else gives what the
---   worker needs, which settles them in the same transaction. Null where nobody is due.
+-- Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can,
+--   else gives what calling somebody takes. Null where nobody is due.
 create function app_private.take_workflow_step(
-  workflow_id uuid, steps_revision integer, sequence integer, most integer
+  workflow_id uuid, steps_revision integer, sequence integer, most integer, ids uuid[] default null::uuid[]
 ) returns jsonb
 language plpgsql as $function$
 #variable_conflict use_variable
 declare
-  step app_public.workflow_steps;
+  step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
   taken app_public.workflow_executions[];
-  ids uuid[];
   work app_private.step_work[];
-  first_depth int;
-  cause uuid;
-  workflow app_public.workflows;
-  fault text;
 begin
-  select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
-    and s.revision = steps_revision and s.sequence = sequence;
   if app_private.step_way(step) = 'CALL'
     and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
     return null;
   end if;
-  select array_agg(e order by e.id) into taken from (
-    select x.* from app_public.workflow_executions x
-    where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
-      and x.status in ('PENDING', 'RUNNING') and x.holder is null and x.scheduled_at <= now()
-    order by x.scheduled_at limit most for no key update skip locked) e;
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step, most, ids) e;
   if taken is null then
     return null;
   end if;
-  -- The events of one transaction tell one story: what led to it, and how deep.
-  first_depth := taken[1].depth;
-  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
-    then min(e.trigger_event_id::text)::uuid end
-    into ids, cause from unnest(taken) e where e.depth = first_depth;
-  perform app_private.act_as_workflow(first_depth + 1, cause);
-  perform app_private.end_orphans(ids);
-  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
-    and e.status = 'PENDING';
-  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
-  fault := app_private.act_for_workflow(workflow,
-    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
-  perform app_private.set_claims('{}');
-  if fault is not null then
-    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
-        pause_reason = fault || ' Enable the workflow again, then resume.'
-      where e.id = any (ids) and e.status = 'RUNNING';
-    perform app_private.review_principal('app_public.workflows', workflow_id);
+  if not app_private.begin_step(step, taken) then
     return '{}';
   end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
-    from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
+    from app_public.workflow_executions e where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING';
   if work is null then
     return '{}';
   elsif app_private.step_way(step) = 'SQL' then
     perform app_private.perform_step(step, work);
     return '{}';
   end if;
-  return jsonb_build_object('step',
-    jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config, 'name', step.name), 'runs', (
-    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
-        'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id,
+  return jsonb_build_object('step', jsonb_build_object('id', step.id, 'type', step.type), 'runs', (
+    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt,
+        'call', jsonb_build_object('workflowId', workflow_id,
           'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
+            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
-      join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d
-        on d.execution_id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
 
@@ -52650,23 +53027,26 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and app_hidden.setting('scopes') is null)
 $function$;
 
--- Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given
---   what it needs to decide. Null where there is nothing.
-create function app_private.wake_executions(most integer) returns jsonb
-language plpgsql as $function$
+-- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
+--   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
+create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
+  organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
+)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
 declare
   ids uuid[];
-  plain uuid[];
+  decided uuid[];
+  held uuid[];
   woken record;
-  result jsonb;
 begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
-    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED'
+    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
-    return null;
+    return;
   end if;
   perform app_private.end_orphans(ids);
   for woken in
@@ -52681,22 +53061,30 @@ begin
       where e.id = any (ids) and e.status = 'RUNNING' and not s.config ? 'conditions'
       group by s, e.depth
   loop
-    plain := plain || array(select w.execution_id from unnest(woken.work) w);
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.perform_step(woken.step, woken.work);
   end loop;
-  select jsonb_agg(jsonb_build_object('stepId', s.id, 'executionId', e.id, 'attempt', e.attempts + 1, 'config',
-    s.config, 'data', d.data,
-      'events', (select jsonb_agg(app_private.event_json(x) order by x.id) from app_private.workflow_wakeups w
-        join app_public.events x on x.id = w.event_id where w.execution_id = e.id)))
-    into result
+  select array_agg(e.id) into held
     from app_public.workflow_executions e
     join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
       and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
-    cross join lateral app_private.execution_data(array[e.id], s) d
-    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions' and e.id <> all (coalesce(plain, '{}'));
-  delete from app_private.workflow_wakeups w where w.execution_id = any (ids);
-  return coalesce(result, '[]');
+    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions';
+  update app_public.workflow_executions e set holder = holder, held_until = now() + lease where e.id = any (held);
+  return query
+    select e.organization_id, s.id, e.id, e.attempts + 1, v.ids, jsonb_build_object(
+        'condition', s.config -> 'conditions', 'data', d.data, 'events', v.events)::text
+      from app_public.workflow_executions e
+      join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+        and s.sequence = e.current_step
+      cross join lateral app_private.execution_data(array[e.id], s) d
+      cross join lateral (select array_agg(x.id order by x.id) as ids,
+          jsonb_agg(app_private.event_json(x) order by x.id) as events
+        from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
+        where w.execution_id = e.id) v
+      where e.id = any (held) and v.ids is not null;
+  -- What is to be decided is so by settle_wakeups: until then somebody else would look, should the worker die.
+  delete from app_private.workflow_wakeups w
+    where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
