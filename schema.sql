@@ -124,13 +124,6 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
-create trigger _970_parents after insert on app_public.access_tokens
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_access_tokens__parents();
-create trigger _970_parents_again after update of organization_id, user_id on app_public.access_tokens
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
-  execute function app_private.tg_access_tokens__parents();
 
 create function app_private.tg_access_token__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -301,27 +294,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_access_tokens__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_access_tokens__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -408,17 +380,11 @@ create policy sellers on app_public.agents for select to plat_user
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (
-    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-    and (select app_hidden.scopes_allow('lead.write'))
-  );
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (
-    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-    and (select app_hidden.scopes_allow('lead.write'))
-  );
+  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
 
 grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.agents to plat_user;
@@ -454,13 +420,6 @@ create trigger _950_events_insert after insert on app_public.agents
 create trigger _950_events_update after update on app_public.agents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agents__event_update();
-create trigger _970_parents after insert on app_public.agents
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_agents__parents();
-create trigger _970_parents_again after update of organization_id on app_public.agents
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_agents__parents();
 
 create function app_private.tg_agents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -597,25 +556,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_agents__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -749,7 +689,7 @@ create policy sellers on app_public.agreements for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
           )
         )
       end
@@ -780,7 +720,7 @@ create policy sellers_delete on app_public.agreements for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -803,7 +743,7 @@ create policy sellers_insert on app_public.agreements for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -826,7 +766,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -886,17 +826,6 @@ create trigger _950_events_insert after insert on app_public.agreements
 create trigger _950_events_update after update on app_public.agreements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agreements__event_update();
-create trigger _970_parents after insert on app_public.agreements
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_agreements__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.agreements
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_agreements__parents();
 
 create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1117,29 +1046,6 @@ begin
   end if;
   return old;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_agreements__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 create function app_private.tg_agreements__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1454,17 +1360,6 @@ create trigger _950_events_insert after insert on app_public.appointments
 create trigger _950_events_update after update on app_public.appointments
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_appointments__event_update();
-create trigger _970_parents after insert on app_public.appointments
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_appointments__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.appointments
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_appointments__parents();
 
 create function app_private.tg_appointments__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1706,29 +1601,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_appointments__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_appointments__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -1877,8 +1749,7 @@ create table app_public.buyers (
   financing_type           app_public.financing_type, -- How the home is paid.
   -- Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.
   financing_contingency    boolean,
-  -- How much of it is a loan; a term of the sale, for whoever sees the purchase.
-  amount_financed          app_public.money,
+  amount_financed          app_public.money, -- How much of it is a loan.
   price                    app_public.money             not null, -- Purchase price.
   contract_sent_at         timestamp with time zone, -- When the contract was sent.
   -- @filter
@@ -2201,23 +2072,6 @@ create trigger _950_events_insert after insert on app_public.buyers
 create trigger _950_events_update after update on app_public.buyers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_buyers__event_update();
-create trigger _970_parents after insert on app_public.buyers
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_buyers__parents();
-create trigger _970_parents_again after update of agent_id, fallout_reason_id, lead_id, lot_id, project_id,
-reservation_id, source_id, unit_id on app_public.buyers
-  for each row
-  when (
-    old.agent_id is distinct from new.agent_id
-    or old.fallout_reason_id is distinct from new.fallout_reason_id
-    or old.lead_id is distinct from new.lead_id
-    or old.lot_id is distinct from new.lot_id
-    or old.project_id is distinct from new.project_id
-    or old.reservation_id is distinct from new.reservation_id
-    or old.source_id is distinct from new.source_id
-    or old.unit_id is distinct from new.unit_id
-  )
-  execute function app_private.tg_buyers__parents();
 
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2723,39 +2577,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_buyers__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
-      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
-      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
-      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
-      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3113,21 +2934,15 @@ grant execute on function app_public.buyers_negotiations(app_public.buyers) to p
 --
 -- The price with everything that was chosen on top.
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $function$;
+language sql stable as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price(app_public.buyers) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the purchase may know what is left to pay; the deposits themselves take more.
 -- @notNull
 --
 -- The net purchase price less the deposits that are paid.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
-$function$;
+language sql stable
+as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price_balance(app_public.buyers) to plat_anonymous,
 plat_user;
 
@@ -3260,7 +3075,7 @@ create policy sellers on app_public.contacts for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -3283,7 +3098,7 @@ create policy sellers_delete on app_public.contacts for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -3306,7 +3121,7 @@ create policy sellers_insert on app_public.contacts for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -3329,7 +3144,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -3365,17 +3180,6 @@ create trigger _950_events_insert after insert on app_public.contacts
 create trigger _950_events_update after update on app_public.contacts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_contacts__event_update();
-create trigger _970_parents after insert on app_public.contacts
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_contacts__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.contacts
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_contacts__parents();
 
 create function app_private.tg_contacts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -3582,29 +3386,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_contacts__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3719,13 +3500,6 @@ create trigger _950_events_insert after insert on app_public.custom_exports
 create trigger _950_events_update after update on app_public.custom_exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_exports__event_update();
-create trigger _970_parents after insert on app_public.custom_exports
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_custom_exports__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_exports
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_custom_exports__parents();
 
 create function app_private.tg_custom_exports__check() returns trigger
 language plpgsql as $function$
@@ -3912,27 +3686,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_custom_exports__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.custom_exports_events(r app_public.custom_exports) returns setof app_public.events
 language sql stable rows 20
@@ -4063,13 +3816,6 @@ create trigger _950_events_insert after insert on app_public.custom_reports
 create trigger _950_events_update after update on app_public.custom_reports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_reports__event_update();
-create trigger _970_parents after insert on app_public.custom_reports
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_custom_reports__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_reports
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_custom_reports__parents();
 
 create function app_private.tg_custom_reports__check() returns trigger
 language plpgsql as $function$
@@ -4270,27 +4016,6 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_custom_reports__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -4528,13 +4253,6 @@ create trigger _950_events_insert after insert on app_public.deposit_schedule_mi
 create trigger _950_events_update after update on app_public.deposit_schedule_milestones
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposit_schedule_milestones__event_update();
-create trigger _970_parents after insert on app_public.deposit_schedule_milestones
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_deposit_schedule_milestones__parents();
-create trigger _970_parents_again after update of project_id on app_public.deposit_schedule_milestones
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_deposit_schedule_milestones__parents();
 
 create function app_private.tg_deposit_schedule_milestones__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -4696,25 +4414,6 @@ begin
     n.due_offset_days,
     n.due_date) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_deposit_schedule_milestones__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -4885,7 +4584,7 @@ create policy sellers on app_public.deposits for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.read')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
           )
         )
       end
@@ -4916,7 +4615,7 @@ create policy sellers_delete on app_public.deposits for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -4939,7 +4638,7 @@ create policy sellers_insert on app_public.deposits for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -4962,7 +4661,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -5012,19 +4711,6 @@ create trigger _950_events_insert after insert on app_public.deposits
 create trigger _950_events_update after update on app_public.deposits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposits__event_update();
-create trigger _970_parents after insert on app_public.deposits
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_deposits__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
-reservation_id on app_public.deposits
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-    or old.reservation_id is distinct from new.reservation_id
-  )
-  execute function app_private.tg_deposits__parents();
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5364,31 +5050,6 @@ begin
   return new;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_deposits__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -5455,7 +5116,7 @@ begin
   if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
-  due := app_public.deposits_amount_due(old);
+  due := app_private.deposit_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
       and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
@@ -5509,20 +5170,15 @@ language sql stable
 as $function$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $function$;
 grant execute on function app_public.deposits_allowed_transitions(app_public.deposits) to plat_user;
 
--- @withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record has.
 -- @notNull
 --
 -- What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is
 --   asked for or paid.
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
-language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  if d.amount is not null or d.amount_fixed is not null then
-    return coalesce(d.amount_fixed, d.amount);
-  end if;
-  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
-    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
-end $function$;
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.price_of_deposit(d.id), 0) * d.percent / 100, d.currency))
+$function$;
 grant execute on function app_public.deposits_amount_due(app_public.deposits) to plat_user;
 
 -- The charge that paid it, the last where there are several; null without the permission finance.read, but for the
@@ -5762,13 +5418,6 @@ create trigger _950_events_insert after insert on app_public.escalation_tickets
 create trigger _950_events_update after update on app_public.escalation_tickets
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_escalation_tickets__event_update();
-create trigger _970_parents after insert on app_public.escalation_tickets
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_escalation_tickets__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.escalation_tickets
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_escalation_tickets__parents();
 
 create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6034,27 +5683,6 @@ begin
     n.resolved_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_escalation_tickets__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -6399,13 +6027,6 @@ create trigger _950_events_insert after insert on app_public.exports
 create trigger _950_events_update after update on app_public.exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_exports__event_update();
-create trigger _970_parents after insert on app_public.exports
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_exports__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.exports
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_exports__parents();
 
 -- Row trigger that enqueues the task named by its argument with {id}.
 create function app_private.tg__add_job() returns trigger
@@ -6654,27 +6275,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_exports__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -6804,13 +6404,6 @@ create trigger _950_events_insert after insert on app_public.fallout_reasons
 create trigger _950_events_update after update on app_public.fallout_reasons
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_fallout_reasons__event_update();
-create trigger _970_parents after insert on app_public.fallout_reasons
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_fallout_reasons__parents();
-create trigger _970_parents_again after update of project_id on app_public.fallout_reasons
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_fallout_reasons__parents();
 
 create function app_private.tg_fallout_reasons__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6951,25 +6544,6 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_fallout_reasons__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -7133,13 +6707,6 @@ create trigger _950_events_insert after insert on app_public.floor_plan_document
 create trigger _950_events_update after update on app_public.floor_plan_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_documents__event_update();
-create trigger _970_parents after insert on app_public.floor_plan_documents
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_floor_plan_documents__parents();
-create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_documents
-  for each row
-  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_floor_plan_documents__parents();
 
 create function app_private.tg_floor_plan_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7318,27 +6885,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_floor_plan_documents__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.floor_plan_documents_events(
   r app_public.floor_plan_documents
@@ -7500,13 +7046,6 @@ create trigger _950_events_insert after insert on app_public.floor_plan_drawings
 create trigger _950_events_update after update on app_public.floor_plan_drawings
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_drawings__event_update();
-create trigger _970_parents after insert on app_public.floor_plan_drawings
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_floor_plan_drawings__parents();
-create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_drawings
-  for each row
-  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_floor_plan_drawings__parents();
 
 create function app_private.tg_floor_plan_drawings__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7706,27 +7245,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_floor_plan_drawings__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.floor_plan_drawings_events(
   r app_public.floor_plan_drawings
@@ -7899,14 +7417,6 @@ create trigger _950_events_insert after insert on app_public.floor_plan_elevatio
 create trigger _950_events_update after update on app_public.floor_plan_elevation_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_elevation_images__event_update();
-create trigger _970_parents after insert on app_public.floor_plan_elevation_images
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_floor_plan_elevation_images__parents();
-create trigger _970_parents_again after update of floor_plan_id,
-project_id on app_public.floor_plan_elevation_images
-  for each row
-  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_floor_plan_elevation_images__parents();
 
 create function app_private.tg_floor_plan_elevation_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8106,27 +7616,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_floor_plan_elevation_images__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.floor_plan_elevation_images_events(
   r app_public.floor_plan_elevation_images
@@ -8295,13 +7784,6 @@ create trigger _950_events_insert after insert on app_public.floor_plan_images
 create trigger _950_events_update after update on app_public.floor_plan_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_images__event_update();
-create trigger _970_parents after insert on app_public.floor_plan_images
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_floor_plan_images__parents();
-create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_images
-  for each row
-  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_floor_plan_images__parents();
 
 create function app_private.tg_floor_plan_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8484,27 +7966,6 @@ begin
     n.deleted_at,
     n.floor_plan_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_floor_plan_images__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -8695,13 +8156,6 @@ create trigger _950_events_insert after insert on app_public.floor_plans
 create trigger _950_events_update after update on app_public.floor_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plans__event_update();
-create trigger _970_parents after insert on app_public.floor_plans
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_floor_plans__parents();
-create trigger _970_parents_again after update of project_id on app_public.floor_plans
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_floor_plans__parents();
 
 create function app_private.tg_floor_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8957,25 +8411,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_floor_plans__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_floor_plans__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -9042,8 +8477,7 @@ end $function$;
 create function app_public.floor_plans_available_count(f app_public.floor_plans) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select count(*)::int from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_available_count(app_public.floor_plans) to plat_anonymous,
 plat_user;
@@ -9105,8 +8539,7 @@ create function app_public.floor_plans_price_min(f app_public.floor_plans) retur
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_price_min(app_public.floor_plans) to plat_anonymous, plat_user;
 
@@ -9213,8 +8646,8 @@ create table app_public.lead_notes (
 
 create index lead_notes_author on app_public.lead_notes (author_id);
 create index lead_notes_buyer on app_public.lead_notes (buyer_id, pinned desc, id desc) where deleted_at is null;
-create index lead_notes_in_project on app_public.lead_notes (project_id, id desc);
 create index lead_notes_lead on app_public.lead_notes (lead_id, pinned desc, id desc) where deleted_at is null;
+create index lead_notes_project on app_public.lead_notes (project_id, id desc) where deleted_at is null;
 
 alter table app_public.lead_notes enable row level security;
 create policy readers on app_public.lead_notes for select to plat_user
@@ -9236,7 +8669,7 @@ create policy readers on app_public.lead_notes for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -9253,7 +8686,7 @@ create policy readers on app_public.lead_notes for select to plat_user
           when lead_id is not null then (
             select d.assignee_id from app_public.leads d where d.id = lead_notes.lead_id
           ) = (select app_public.current_user_id())
-          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         end
       )
     )
@@ -9280,7 +8713,7 @@ create policy writers_delete on app_public.lead_notes for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -9304,7 +8737,7 @@ create policy writers_insert on app_public.lead_notes for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -9331,7 +8764,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -9363,17 +8796,6 @@ create trigger _950_events_insert after insert on app_public.lead_notes
 create trigger _950_events_update after update on app_public.lead_notes
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_notes__event_update();
-create trigger _970_parents after insert on app_public.lead_notes
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_lead_notes__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.lead_notes
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_lead_notes__parents();
 
 create function app_private.tg_lead_notes__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -9531,29 +8953,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_lead_notes__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -9656,13 +9055,6 @@ create trigger _950_events_insert after insert on app_public.lead_sources
 create trigger _950_events_update after update on app_public.lead_sources
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_sources__event_update();
-create trigger _970_parents after insert on app_public.lead_sources
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_lead_sources__parents();
-create trigger _970_parents_again after update of project_id on app_public.lead_sources
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_lead_sources__parents();
 
 create function app_private.tg_lead_sources__code() returns trigger
 language plpgsql as $function$
@@ -9834,25 +9226,6 @@ begin
   update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
   return null;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_lead_sources__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- What happened to it, latest first.
 create function app_public.lead_sources_events(r app_public.lead_sources) returns setof app_public.events
@@ -10171,19 +9544,6 @@ create trigger _950_events_insert after insert on app_public.leads
 create trigger _950_events_update after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__event_update();
-create trigger _970_parents after insert on app_public.leads
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_leads__parents();
-create trigger _970_parents_again after update of agent_id, fallout_reason_id, project_id,
-source_id on app_public.leads
-  for each row
-  when (
-    old.agent_id is distinct from new.agent_id
-    or old.fallout_reason_id is distinct from new.fallout_reason_id
-    or old.project_id is distinct from new.project_id
-    or old.source_id is distinct from new.source_id
-  )
-  execute function app_private.tg_leads__parents();
 
 create function app_private.tg_leads__assign() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10573,31 +9933,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_leads__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
-      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
-      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10960,17 +10295,6 @@ create trigger _950_events_insert after insert on app_public.lease_permits
 create trigger _950_events_update after update on app_public.lease_permits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lease_permits__event_update();
-create trigger _970_parents after insert on app_public.lease_permits
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_lease_permits__parents();
-create trigger _970_parents_again after update of buyer_id, project_id, unit_id on app_public.lease_permits
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.project_id is distinct from new.project_id
-    or old.unit_id is distinct from new.unit_id
-  )
-  execute function app_private.tg_lease_permits__parents();
 
 create function app_private.tg_lease_permits__buyer() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11152,29 +10476,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_lease_permits__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -11343,13 +10644,6 @@ create trigger _950_events_insert after insert on app_public.lot_images
 create trigger _950_events_update after update on app_public.lot_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lot_images__event_update();
-create trigger _970_parents after insert on app_public.lot_images
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_lot_images__parents();
-create trigger _970_parents_again after update of lot_id, project_id on app_public.lot_images
-  for each row
-  when (old.lot_id is distinct from new.lot_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_lot_images__parents();
 
 create function app_private.tg_lot_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11535,27 +10829,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_lot_images__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.lot_images_events(r app_public.lot_images) returns setof app_public.events
 language sql stable rows 20
@@ -11727,13 +11000,6 @@ create trigger _950_events_insert after insert on app_public.lots
 create trigger _950_events_update after update on app_public.lots
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lots__event_update();
-create trigger _970_parents after insert on app_public.lots
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_lots__parents();
-create trigger _970_parents_again after update of project_id on app_public.lots
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_lots__parents();
 
 create function app_private.tg_lots__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11951,25 +11217,6 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_lots__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -12304,20 +11551,6 @@ create trigger _950_events_insert after insert on app_public.negotiations
 create trigger _950_events_update after update on app_public.negotiations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_negotiations__event_update();
-create trigger _970_parents after insert on app_public.negotiations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_negotiations__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id, reservation_id,
-unit_id on app_public.negotiations
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-    or old.reservation_id is distinct from new.reservation_id
-    or old.unit_id is distinct from new.unit_id
-  )
-  execute function app_private.tg_negotiations__parents();
 
 -- What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation,
 --   the status of the lead.
@@ -12654,33 +11887,6 @@ begin
   return new;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_negotiations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- Offers say again what their negotiation says, so that lists of them go along an index.
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12866,15 +12072,6 @@ create trigger _950_events_insert after insert on app_public.offer_responses
 create trigger _950_events_update after update on app_public.offer_responses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offer_responses__event_update();
-create trigger _970_parents after insert on app_public.offer_responses
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_offer_responses__parents();
-create trigger _970_parents_again after update of fallout_reason_id, project_id on app_public.offer_responses
-  for each row
-  when (
-    old.fallout_reason_id is distinct from new.fallout_reason_id or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_offer_responses__parents();
 
 create function app_private.tg_offer_responses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13022,27 +12219,6 @@ begin
     n.responded_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_offer_responses__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -13308,21 +12484,6 @@ create trigger _950_events_insert after insert on app_public.offers
 create trigger _950_events_update after update on app_public.offers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offers__event_update();
-create trigger _970_parents after insert on app_public.offers
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_offers__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, negotiation_id, project_id, reservation_id,
-unit_id on app_public.offers
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.negotiation_id is distinct from new.negotiation_id
-    or old.project_id is distinct from new.project_id
-    or old.reservation_id is distinct from new.reservation_id
-    or old.unit_id is distinct from new.unit_id
-  )
-  execute function app_private.tg_offers__parents();
 
 create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13737,35 +12898,6 @@ begin
   return new;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_offers__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.negotiations p where p.id = n.negotiation_id) is not null) then 'negotiations negotiation_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.negotiations p where p.id = new.negotiation_id) is not null then 'negotiations negotiation_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_offers__withdrawn() returns trigger
 language plpgsql as $function$
 begin
@@ -13915,13 +13047,6 @@ create trigger _950_events_insert after insert on app_public.open_houses
 create trigger _950_events_update after update on app_public.open_houses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_open_houses__event_update();
-create trigger _970_parents after insert on app_public.open_houses
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_open_houses__parents();
-create trigger _970_parents_again after update of project_id on app_public.open_houses
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_open_houses__parents();
 
 create function app_private.tg_open_houses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14121,25 +13246,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_open_houses__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_open_houses__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -14280,13 +13386,6 @@ create trigger _950_events_insert after insert on app_public.organization_avatar
 create trigger _950_events_update after update on app_public.organization_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_avatars__event_update();
-create trigger _970_parents after insert on app_public.organization_avatars
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_avatars__parents();
-create trigger _970_parents_again after update of organization_id on app_public.organization_avatars
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_avatars__parents();
 
 create function app_private.tg_organization_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14455,25 +13554,6 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_avatars__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -14665,13 +13745,6 @@ create trigger _950_events_insert after insert on app_public.organization_integr
 create trigger _950_events_update after update on app_public.organization_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_integrations__event_update();
-create trigger _970_parents after insert on app_public.organization_integrations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_integrations__parents();
-create trigger _970_parents_again after update of organization_id on app_public.organization_integrations
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_integrations__parents();
 
 create function app_private.tg_organization_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14843,25 +13916,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_integrations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -14992,13 +14046,6 @@ create trigger _950_events_insert after insert on app_public.organization_invite
 create trigger _950_events_update after update on app_public.organization_invites
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_invites__event_update();
-create trigger _970_parents after insert on app_public.organization_invites
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_invites__parents();
-create trigger _970_parents_again after update of organization_id on app_public.organization_invites
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_invites__parents();
 
 create function app_private.tg_organization_invites__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15184,25 +14231,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_invites__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.organization_invites_events(
   r app_public.organization_invites
@@ -15342,14 +14370,6 @@ create trigger _950_events_insert after insert on app_public.organization_paymen
 create trigger _950_events_update after update on app_public.organization_payments_representatives
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_payments_representatives__event_update();
-create trigger _970_parents after insert on app_public.organization_payments_representatives
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_payments_representatives__parents();
-create trigger _970_parents_again after update of organization_id on
-  app_public.organization_payments_representatives
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_payments_representatives__parents();
 
 create function app_private.tg_organization_payments_representatives__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15521,25 +14541,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_payments_representatives__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -15659,14 +14660,6 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
-create trigger _970_parents after insert on app_public.organization_user_connections
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_user_connections__parents();
-create trigger _970_parents_again after update of organization_id,
-user_id on app_public.organization_user_connections
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
-  execute function app_private.tg_organization_user_connections__parents();
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15848,27 +14841,6 @@ begin
   end if;
   return case when tg_op = 'DELETE' then old else new end;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_user_connections__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- What happened to it, latest first.
 create function app_public.organization_user_connections_events(
@@ -16331,45 +15303,6 @@ create policy payer on app_public.payment_intents for select to plat_user
 
 grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
 
-create trigger _970_parents after insert on app_public.payment_intents
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_payment_intents__parents();
-create trigger _970_parents_again after update of created_by_id, organization_id, project_id,
-user_id on app_public.payment_intents
-  for each row
-  when (
-    old.created_by_id is distinct from new.created_by_id
-    or old.organization_id is distinct from new.organization_id
-    or old.project_id is distinct from new.project_id
-    or old.user_id is distinct from new.user_id
-  )
-  execute function app_private.tg_payment_intents__parents();
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_payment_intents__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
 language sql stable as $function$
@@ -16521,18 +15454,6 @@ create trigger _950_events_insert after insert on app_public.personalization_cre
 create trigger _950_events_update after update on app_public.personalization_credits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_credits__event_update();
-create trigger _970_parents after insert on app_public.personalization_credits
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_personalization_credits__parents();
-create trigger _970_parents_again after update of personalization_id, project_id,
-promotion_id on app_public.personalization_credits
-  for each row
-  when (
-    old.personalization_id is distinct from new.personalization_id
-    or old.project_id is distinct from new.project_id
-    or old.promotion_id is distinct from new.promotion_id
-  )
-  execute function app_private.tg_personalization_credits__parents();
 
 create function app_private.tg_personalization_credits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16680,29 +15601,6 @@ begin
     n.promotion_id,
     n.created_by_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_personalization_credits__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
-      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -16883,19 +15781,6 @@ create trigger _950_events_insert after insert on app_public.personalization_dis
 create trigger _950_events_update after update on app_public.personalization_discounts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_discounts__event_update();
-create trigger _970_parents after insert on app_public.personalization_discounts
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_personalization_discounts__parents();
-create trigger _970_parents_again after update of category_id, personalization_id, project_id,
-promotion_id on app_public.personalization_discounts
-  for each row
-  when (
-    old.category_id is distinct from new.category_id
-    or old.personalization_id is distinct from new.personalization_id
-    or old.project_id is distinct from new.project_id
-    or old.promotion_id is distinct from new.promotion_id
-  )
-  execute function app_private.tg_personalization_discounts__parents();
 
 create function app_private.tg_personalization_discounts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17074,38 +15959,13 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_personalization_discounts__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
-      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id'
-      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- What it takes off, rounded half up to the digits of the currency.
 create function app_public.personalization_discounts_amount(
   d app_public.personalization_discounts
 ) returns app_public.money
-language sql stable as $function$ select app_private.discount_amount(d) $function$;
+language sql stable as $function$ select app_private.amount_of_discount(d.id) $function$;
 grant execute on function app_public.personalization_discounts_amount(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -17210,18 +16070,6 @@ grant update (quantity, note) on app_public.personalization_selections to plat_u
 
 create trigger _200_check before insert or delete or update on app_public.personalization_selections
   for each row execute function app_private.tg_personalization_selections__check();
-create trigger _970_parents after insert on app_public.personalization_selections
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_personalization_selections__parents();
-create trigger _970_parents_again after update of element_id, option_id,
-personalization_id on app_public.personalization_selections
-  for each row
-  when (
-    old.element_id is distinct from new.element_id
-    or old.option_id is distinct from new.option_id
-    or old.personalization_id is distinct from new.personalization_id
-  )
-  execute function app_private.tg_personalization_selections__parents();
 
 create function app_private.tg_personalization_selections__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17279,29 +16127,6 @@ begin
   new.element_id := element.id;
   return new;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_personalization_selections__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_options p where p.id = n.option_id) is not null) then 'spec_options option_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
-      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id'
-      when (select p.deleted_at from app_public.spec_options p where p.id = new.option_id) is not null then 'spec_options option_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- @notNull
 --
@@ -17372,7 +16197,7 @@ create table app_public.personalizations (
   approved_by_id           uuid, -- Who agreed.
   signed_at                timestamp with time zone, -- When it was signed.
   locked_at                timestamp with time zone, -- Since when it is being built.
-  due_on                   date, -- By when the options are to be chosen; set by the sales team.
+  due_on                   date, -- By when the options are to be chosen.
   notes                    app_public.long_text, -- Notes that the buyer reads too.
   -- @behavior -insert -update
   --
@@ -17509,7 +16334,7 @@ create trigger _300_state_first before insert on app_public.personalizations
   execute function app_private.tg__state('personalization', 't');
 create trigger _310_prepare before update on app_public.personalizations
   for each row
-  when (old.status::text is distinct from new.status::text or old.due_on is distinct from new.due_on)
+  when (old.status::text is distinct from new.status::text)
   execute function app_private.tg_personalizations__prepare();
 create trigger _900_soft_delete before delete on app_public.personalizations
   for each row execute function app_private.tg__soft_delete();
@@ -17524,19 +16349,6 @@ create trigger _950_events_insert after insert on app_public.personalizations
 create trigger _950_events_update after update on app_public.personalizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalizations__event_update();
-create trigger _970_parents after insert on app_public.personalizations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_personalizations__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
-unit_id on app_public.personalizations
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-    or old.unit_id is distinct from new.unit_id
-  )
-  execute function app_private.tg_personalizations__parents();
 
 create function app_private.tg_personalizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17752,31 +16564,6 @@ begin
   return old;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_personalizations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -17811,13 +16598,7 @@ begin
     else
       new.assignee_id := app_public.current_user_id();
     end if;
-    if new.due_on is not null then
-      perform app_private.require_due_on(new);
-    end if;
     return new;
-  end if;
-  if new.due_on is distinct from old.due_on then
-    perform app_private.require_due_on(old);
   end if;
   if new.status is distinct from old.status then
     case new.status
@@ -17882,7 +16663,7 @@ grant execute on function app_public.personalizations_allowed_transitions(
 --
 -- The sum of the credits.
 create function app_public.personalizations_credits_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).credits $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).credits $function$;
 grant execute on function app_public.personalizations_credits_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -17898,7 +16679,7 @@ plat_user;
 --
 -- The sum of the discounts.
 create function app_public.personalizations_discounts_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).discounts $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).discounts $function$;
 grant execute on function app_public.personalizations_discounts_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -17913,7 +16694,7 @@ plat_user;
 --
 -- The price of all options.
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).selections $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).selections $function$;
 grant execute on function app_public.personalizations_selections_total(
   app_public.personalizations
 ) to plat_anonymous, plat_user;
@@ -17922,7 +16703,7 @@ grant execute on function app_public.personalizations_selections_total(
 --
 -- The price of all options less discounts and credits, never below zero.
 create function app_public.personalizations_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).total $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).total $function$;
 grant execute on function app_public.personalizations_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -18069,7 +16850,7 @@ create policy sellers on app_public.phone_calls for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -18092,7 +16873,7 @@ create policy sellers_delete on app_public.phone_calls for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -18115,7 +16896,7 @@ create policy sellers_insert on app_public.phone_calls for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -18138,7 +16919,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
         )
       )
     end
@@ -18179,17 +16960,6 @@ create trigger _950_events_insert after insert on app_public.phone_calls
 create trigger _950_events_update after update on app_public.phone_calls
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_phone_calls__event_update();
-create trigger _970_parents after insert on app_public.phone_calls
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_phone_calls__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.phone_calls
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_phone_calls__parents();
 
 create function app_private.tg_phone_calls__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18400,29 +17170,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_phone_calls__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_phone_calls__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -18528,13 +17275,6 @@ create trigger _950_events_insert after insert on app_public.processor_cards
 create trigger _950_events_update after update on app_public.processor_cards
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_cards__event_update();
-create trigger _970_parents after insert on app_public.processor_cards
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_processor_cards__parents();
-create trigger _970_parents_again after update of user_id on app_public.processor_cards
-  for each row
-  when (old.user_id is distinct from new.user_id)
-  execute function app_private.tg_processor_cards__parents();
 
 create function app_private.tg_processor_cards__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18703,25 +17443,6 @@ begin
     n.removed_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_processor_cards__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -18990,22 +17711,6 @@ create trigger _950_events_insert after insert on app_public.processor_charges
 create trigger _950_events_update after update on app_public.processor_charges
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_charges__event_update();
-create trigger _970_parents after insert on app_public.processor_charges
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_processor_charges__parents();
-create trigger _970_parents_again after update of buyer_id, deposit_id, lead_id, organization_id, project_id,
-reservation_id, user_id on app_public.processor_charges
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.deposit_id is distinct from new.deposit_id
-    or old.lead_id is distinct from new.lead_id
-    or old.organization_id is distinct from new.organization_id
-    or old.project_id is distinct from new.project_id
-    or old.reservation_id is distinct from new.reservation_id
-    or old.user_id is distinct from new.user_id
-  )
-  execute function app_private.tg_processor_charges__parents();
 
 create function app_private.tg_processor_charges__begin() returns trigger
 language plpgsql as $function$
@@ -19370,37 +18075,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_processor_charges__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.deposits p where p.id = n.deposit_id) is not null) then 'deposits deposit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
-      when (select p.deleted_at from app_public.deposits p where p.id = new.deposit_id) is not null then 'deposits deposit_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps by hand from its status: none, money is refunded.
@@ -19530,13 +18204,6 @@ create trigger _100_same before update on app_public.processor_refunds
   execute function app_private.tg_processor_charges__keep();
 create trigger _500_count after insert or update of status on app_public.processor_refunds
   for each row execute function app_private.tg_processor_refunds__count();
-create trigger _970_parents after insert on app_public.processor_refunds
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_processor_refunds__parents();
-create trigger _970_parents_again after update of created_by_id on app_public.processor_refunds
-  for each row
-  when (old.created_by_id is distinct from new.created_by_id)
-  execute function app_private.tg_processor_refunds__parents();
 
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19560,25 +18227,6 @@ begin
   end if;
   return null;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_processor_refunds__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- What the team should know; null without the permission finance.read.
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
@@ -19713,13 +18361,6 @@ create trigger _950_events_insert after insert on app_public.project_avatars
 create trigger _950_events_update after update on app_public.project_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_avatars__event_update();
-create trigger _970_parents after insert on app_public.project_avatars
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_avatars__parents();
-create trigger _970_parents_again after update of project_id on app_public.project_avatars
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_avatars__parents();
 
 create function app_private.tg_project_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19898,25 +18539,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_avatars__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.project_avatars_events(r app_public.project_avatars) returns setof app_public.events
 language sql stable rows 20
@@ -20033,13 +18655,6 @@ create trigger _950_events_insert after insert on app_public.project_collections
 create trigger _950_events_update after update on app_public.project_collections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_collections__event_update();
-create trigger _970_parents after insert on app_public.project_collections
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_collections__parents();
-create trigger _970_parents_again after update of organization_id on app_public.project_collections
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_project_collections__parents();
 
 create function app_private.tg_project_collections__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20180,25 +18795,6 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_collections__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -20368,13 +18964,6 @@ create trigger _950_events_insert after insert on app_public.project_contact_mes
 create trigger _950_events_update after update on app_public.project_contact_messages
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_contact_messages__event_update();
-create trigger _970_parents after insert on app_public.project_contact_messages
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_contact_messages__parents();
-create trigger _970_parents_again after update of lead_id, project_id on app_public.project_contact_messages
-  for each row
-  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_contact_messages__parents();
 
 create function app_private.tg_project_contact_messages__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20602,27 +19191,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_contact_messages__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
 --   lead.
 create function app_public.project_contact_messages_confirmed_at(
@@ -20808,13 +19376,6 @@ create trigger _950_events_insert after insert on app_public.project_documents
 create trigger _950_events_update after update on app_public.project_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_documents__event_update();
-create trigger _970_parents after insert on app_public.project_documents
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_documents__parents();
-create trigger _970_parents_again after update of project_id on app_public.project_documents
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_documents__parents();
 
 create function app_private.tg_project_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20986,25 +19547,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_documents__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.project_documents_events(r app_public.project_documents) returns setof app_public.events
 language sql stable rows 20
@@ -21156,13 +19698,6 @@ create trigger _950_events_insert after insert on app_public.project_images
 create trigger _950_events_update after update on app_public.project_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_images__event_update();
-create trigger _970_parents after insert on app_public.project_images
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_images__parents();
-create trigger _970_parents_again after update of project_id on app_public.project_images
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_images__parents();
 
 create function app_private.tg_project_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21355,25 +19890,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_images__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_project_images__spec_options() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -21477,13 +19993,6 @@ create trigger _950_events_insert after insert on app_public.project_organizatio
 create trigger _950_events_update after update on app_public.project_organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_organizations__event_update();
-create trigger _970_parents after insert on app_public.project_organizations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_organizations__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.project_organizations
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_organizations__parents();
 
 create function app_private.tg_project_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21596,27 +20105,6 @@ begin
     n.role,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_organizations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -21738,13 +20226,6 @@ create trigger _950_events_insert after insert on app_public.project_testimonial
 create trigger _950_events_update after update on app_public.project_testimonials
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_testimonials__event_update();
-create trigger _970_parents after insert on app_public.project_testimonials
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_testimonials__parents();
-create trigger _970_parents_again after update of project_id on app_public.project_testimonials
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_testimonials__parents();
 
 create function app_private.tg_project_testimonials__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21906,25 +20387,6 @@ begin
     n.published,
     n.sequence) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_testimonials__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -22143,13 +20605,6 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
-create trigger _970_parents after insert on app_public.projects
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_projects__parents();
-create trigger _970_parents_again after update of organization_id on app_public.projects
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_projects__parents();
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -22478,25 +20933,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_projects__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -22602,7 +21038,8 @@ end $function$;
 -- Its units in numbers; null for a buyer in a project that is not public.
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+  select app_private.project_abstract_of(j) from app_public.projects j where j.id = p.id
+    and app_private.sees_project(j.id) and j.id <> all (array(select app_hidden.viewer_bought_projects()))
 $function$;
 grant execute on function app_public.projects_abstract(app_public.projects) to plat_anonymous, plat_user;
 
@@ -22877,13 +21314,6 @@ create trigger _950_events_insert after insert on app_public.promotions
 create trigger _950_events_update after update on app_public.promotions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_promotions__event_update();
-create trigger _970_parents after insert on app_public.promotions
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_promotions__parents();
-create trigger _970_parents_again after update of project_id on app_public.promotions
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_promotions__parents();
 
 create function app_private.tg_promotions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23139,25 +21569,6 @@ begin
     select new.id, new.project_id, i::uuid from unnest(new.floor_plan_ids::text[]) i;
   return null;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_promotions__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 create function app_private.tg_promotions__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23462,13 +21873,6 @@ create trigger _950_events_insert after insert on app_public.reservation_documen
 create trigger _950_events_update after update on app_public.reservation_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservation_documents__event_update();
-create trigger _970_parents after insert on app_public.reservation_documents
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_reservation_documents__parents();
-create trigger _970_parents_again after update of project_id, reservation_id on app_public.reservation_documents
-  for each row
-  when (old.project_id is distinct from new.project_id or old.reservation_id is distinct from new.reservation_id)
-  execute function app_private.tg_reservation_documents__parents();
 
 create function app_private.tg_reservation_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23651,27 +22055,6 @@ begin
     n.visible_to_buyer,
     n.reservation_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_reservation_documents__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -24004,21 +22387,6 @@ create trigger _950_events_insert after insert on app_public.reservations
 create trigger _950_events_update after update on app_public.reservations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservations__event_update();
-create trigger _970_parents after insert on app_public.reservations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_reservations__parents();
-create trigger _970_parents_again after update of fallout_reason_id, lead_id, lot_id, project_id, purchase_id,
-unit_id on app_public.reservations
-  for each row
-  when (
-    old.fallout_reason_id is distinct from new.fallout_reason_id
-    or old.lead_id is distinct from new.lead_id
-    or old.lot_id is distinct from new.lot_id
-    or old.project_id is distinct from new.project_id
-    or old.purchase_id is distinct from new.purchase_id
-    or old.unit_id is distinct from new.unit_id
-  )
-  execute function app_private.tg_reservations__parents();
 
 -- The project of a reservation is that of its unit or lot, which the lead must be of too.
 create function app_private.tg_reservations__about() returns trigger
@@ -24486,35 +22854,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_reservations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.purchase_id) is not null) then 'buyers purchase_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
-      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.purchase_id) is not null then 'buyers purchase_id'
-      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_reservations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -24719,7 +23058,7 @@ grant execute on function app_public.reservations_ppsf(app_public.reservations) 
 -- The price with the options chosen.
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
 language sql stable
-as $function$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
+as $function$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
 grant execute on function app_public.reservations_total_contract_price(app_public.reservations) to plat_anonymous,
 plat_user;
 
@@ -24790,13 +23129,6 @@ create trigger _950_events_insert after insert on app_public.sales_offices
 create trigger _950_events_update after update on app_public.sales_offices
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_sales_offices__event_update();
-create trigger _970_parents after insert on app_public.sales_offices
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_sales_offices__parents();
-create trigger _970_parents_again after update of project_id on app_public.sales_offices
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_sales_offices__parents();
 
 create function app_private.tg_sales_offices__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24937,25 +23269,6 @@ begin
     n.by_appointment_only,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_sales_offices__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -25121,13 +23434,6 @@ create trigger _950_events_insert after insert on app_public.service_intelligenc
 create trigger _950_events_update after update on app_public.service_intelligence_generations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_service_intelligence_generations__event_update();
-create trigger _970_parents after insert on app_public.service_intelligence_generations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_service_intelligence_generations__parents();
-create trigger _970_parents_again after update of lead_id, project_id on app_public.service_intelligence_generations
-  for each row
-  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_service_intelligence_generations__parents();
 
 create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25326,27 +23632,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_service_intelligence_generations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that the draft can take by hand from its status.
@@ -25496,13 +23781,6 @@ create trigger _950_events_insert after insert on app_public.site_plans
 create trigger _950_events_update after update on app_public.site_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_site_plans__event_update();
-create trigger _970_parents after insert on app_public.site_plans
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_site_plans__parents();
-create trigger _970_parents_again after update of project_id on app_public.site_plans
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_site_plans__parents();
 
 create function app_private.tg_site_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25695,25 +23973,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_site_plans__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_site_plans__primary() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -25844,13 +24103,6 @@ create trigger _950_events_insert after insert on app_public.spec_categories
 create trigger _950_events_update after update on app_public.spec_categories
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_categories__event_update();
-create trigger _970_parents after insert on app_public.spec_categories
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_spec_categories__parents();
-create trigger _970_parents_again after update of project_id on app_public.spec_categories
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_spec_categories__parents();
 
 create function app_private.tg_spec_categories__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25980,25 +24232,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_spec_categories__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.spec_categories_events(r app_public.spec_categories) returns setof app_public.events
 language sql stable rows 20
@@ -26115,13 +24348,6 @@ create trigger _950_events_insert after insert on app_public.spec_elements
 create trigger _950_events_update after update on app_public.spec_elements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_elements__event_update();
-create trigger _970_parents after insert on app_public.spec_elements
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_spec_elements__parents();
-create trigger _970_parents_again after update of category_id, project_id on app_public.spec_elements
-  for each row
-  when (old.category_id is distinct from new.category_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_spec_elements__parents();
 
 create function app_private.tg_spec_elements__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26276,27 +24502,6 @@ begin
     n.required,
     n.lock_phase) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_spec_elements__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -26455,13 +24660,6 @@ create trigger _950_events_insert after insert on app_public.spec_options
 create trigger _950_events_update after update on app_public.spec_options
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_options__event_update();
-create trigger _970_parents after insert on app_public.spec_options
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_spec_options__parents();
-create trigger _970_parents_again after update of element_id, project_id on app_public.spec_options
-  for each row
-  when (old.element_id is distinct from new.element_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_spec_options__parents();
 
 create function app_private.tg_spec_options__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26667,27 +24865,6 @@ begin
   return new;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_spec_options__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_spec_options__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -26844,73 +25021,42 @@ create policy seers on app_public.tasks for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
           )
         )
       end
-      else (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and true)
+      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
     end
   );
 create policy workers_delete on app_public.tasks for delete to plat_user
   using (
-    (
-      created_by_id = (select app_public.current_user_id())
-      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
-    )
-    and case
-      when num_nonnulls(lead_id, buyer_id) > 0 then case
-        when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
-          or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
-            and (
-              select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
-            ) = (select app_public.current_user_id())
-          )
-        )
-        else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
-          or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
-          )
-        )
-      end
-      else (
-        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-        and (select app_hidden.scopes_allow('lead.write'))
-      )
-    end
+    created_by_id = (select app_public.current_user_id())
+    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
   );
 create policy workers_insert on app_public.tasks for insert to plat_user
   with check (
     case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
           )
         )
       end
-      else (
-        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-        and (select app_hidden.scopes_allow('lead.write'))
-      )
+      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
     end
   );
 create policy workers_update on app_public.tasks for update to plat_user
@@ -26918,28 +25064,25 @@ create policy workers_update on app_public.tasks for update to plat_user
     case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
           )
         )
       end
-      else (
-        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
-        and (select app_hidden.scopes_allow('lead.write'))
-      )
+      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
     end
   );
 
@@ -26974,18 +25117,6 @@ create trigger _950_events_insert after insert on app_public.tasks
 create trigger _950_events_update after update on app_public.tasks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_tasks__event_update();
-create trigger _970_parents after insert on app_public.tasks
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_tasks__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, organization_id, project_id on app_public.tasks
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.organization_id is distinct from new.organization_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_tasks__parents();
 
 create function app_private.tg_tasks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27199,31 +25330,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_tasks__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_tasks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -27397,13 +25503,6 @@ create trigger _950_events_insert after insert on app_public.trackers
 create trigger _950_events_update after update on app_public.trackers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_trackers__event_update();
-create trigger _970_parents after insert on app_public.trackers
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_trackers__parents();
-create trigger _970_parents_again after update of project_id on app_public.trackers
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_trackers__parents();
 
 create function app_private.tg_trackers__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27572,25 +25671,6 @@ begin
     n.utm,
     n.active) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_trackers__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -27778,13 +25858,6 @@ create trigger _950_events_insert after insert on app_public.unit_images
 create trigger _950_events_update after update on app_public.unit_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_unit_images__event_update();
-create trigger _970_parents after insert on app_public.unit_images
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_unit_images__parents();
-create trigger _970_parents_again after update of project_id, unit_id on app_public.unit_images
-  for each row
-  when (old.project_id is distinct from new.project_id or old.unit_id is distinct from new.unit_id)
-  execute function app_private.tg_unit_images__parents();
 
 create function app_private.tg_unit_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27974,27 +26047,6 @@ begin
     n.construction_status,
     n.unit_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_unit_images__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -28343,17 +26395,6 @@ create trigger _950_events_insert after insert on app_public.units
 create trigger _950_events_update after update on app_public.units
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_units__event_update();
-create trigger _970_parents after insert on app_public.units
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_units__parents();
-create trigger _970_parents_again after update of floor_plan_id, lot_id, project_id on app_public.units
-  for each row
-  when (
-    old.floor_plan_id is distinct from new.floor_plan_id
-    or old.lot_id is distinct from new.lot_id
-    or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_units__parents();
 
 create function app_private.tg_units__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28744,29 +26785,6 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_units__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id'
-      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -29192,13 +27210,6 @@ create trigger _950_events_insert after insert on app_public.user_integrations
 create trigger _950_events_update after update on app_public.user_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_user_integrations__event_update();
-create trigger _970_parents after insert on app_public.user_integrations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_user_integrations__parents();
-create trigger _970_parents_again after update of user_id on app_public.user_integrations
-  for each row
-  when (old.user_id is distinct from new.user_id)
-  execute function app_private.tg_user_integrations__parents();
 
 create function app_private.tg_user_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -29356,25 +27367,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_user_integrations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -29451,7 +27443,8 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
+  with check (id = (select app_public.current_user_id()));
 create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
   using (
     deleted_at is null
@@ -29870,35 +27863,6 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 
 grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
 
-create trigger _970_parents after insert on app_public.webhook_deliveries
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_webhook_deliveries__parents();
-create trigger _970_parents_again after update of organization_id, webhook_id on app_public.webhook_deliveries
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.webhook_id is distinct from new.webhook_id)
-  execute function app_private.tg_webhook_deliveries__parents();
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_webhook_deliveries__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.webhooks p where p.id = n.webhook_id) is not null) then 'webhooks webhook_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.webhooks p where p.id = new.webhook_id) is not null then 'webhooks webhook_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
 
@@ -30048,16 +28012,6 @@ create trigger _950_events_insert after insert on app_public.webhooks
 create trigger _950_events_update after update on app_public.webhooks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_webhooks__event_update();
-create trigger _970_parents after insert on app_public.webhooks
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_webhooks__parents();
-create trigger _970_parents_again after update of integration_id, organization_id on app_public.webhooks
-  for each row
-  when (
-    old.integration_id is distinct from new.integration_id
-    or old.organization_id is distinct from new.organization_id
-  )
-  execute function app_private.tg_webhooks__parents();
 
 create function app_private.tg_webhooks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -30263,27 +28217,6 @@ begin
   end if;
   return null;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_webhooks__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organization_integrations p where p.id = n.integration_id) is not null) then 'organization_integrations integration_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.organization_integrations p where p.id = new.integration_id) is not null then 'organization_integrations integration_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 create function app_private.tg_webhooks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -30550,17 +28483,6 @@ create trigger _950_events_insert after insert on app_public.workflow_executions
 create trigger _950_events_update after update on app_public.workflow_executions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflow_executions__event_update();
-create trigger _970_parents after insert on app_public.workflow_executions
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_workflow_executions__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, workflow_id on app_public.workflow_executions
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.workflow_id is distinct from new.workflow_id
-  )
-  execute function app_private.tg_workflow_executions__parents();
 
 create function app_private.tg_workflow_executions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -30809,29 +28731,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_workflow_executions__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that the execution can take from its status.
@@ -30963,38 +28862,12 @@ create trigger _200_segments before insert on app_public.workflow_steps
   for each row
   when (new.type::text = 'SEND_SMS' and jsonb_typeof((new.config -> 'body')) = 'string')
   execute function app_private.tg_workflow_steps__segments();
-create trigger _970_parents after insert on app_public.workflow_steps
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_workflow_steps__parents();
-create trigger _970_parents_again after update of workflow_id on app_public.workflow_steps
-  for each row
-  when (old.workflow_id is distinct from new.workflow_id)
-  execute function app_private.tg_workflow_steps__parents();
 
 create function app_private.tg_workflow_steps__immutable() returns trigger
 language plpgsql as $function$
 begin
   raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_workflow_steps__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- Refuses a text message that cannot but be too long.
 create function app_private.tg_workflow_steps__segments() returns trigger
@@ -31169,13 +29042,6 @@ create trigger _950_events_insert after insert on app_public.workflows
 create trigger _950_events_update after update on app_public.workflows
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflows__event_update();
-create trigger _970_parents after insert on app_public.workflows
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_workflows__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.workflows
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_workflows__parents();
 
 create function app_private.tg_workflows__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -31425,27 +29291,6 @@ begin
   return old;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_workflows__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_workflows__times() returns trigger
 language plpgsql as $function$
 begin
@@ -31475,7 +29320,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(jsonb_object_agg(v.value, (
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
-  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  where exists (select from app_public.workflows k where k.id = w.id
+    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
 $function$;
 grant execute on function app_public.workflows_counts(app_public.workflows) to plat_anonymous, plat_user;
 
@@ -36180,7 +34026,7 @@ create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
-  select greatest(0, b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id)
+  select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
     - coalesce((select sum(d.amount_paid) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
@@ -36193,7 +34039,7 @@ grant execute on function app_public.binding_offers_purchase_price_balance(
 -- The price and what the personalization comes to.
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
 language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
+as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
@@ -36413,35 +34259,9 @@ create function app_public.convert_lead(
   purchase_date date default null::date, estimated_closing_date date default null::date
 ) returns app_public.buyers
 language plpgsql as $function$
-declare
-  lead app_public.leads;
-  permission text;
 begin
   perform app_hidden.require_viewer();
-  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
-  if lead.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  end if;
-  foreach permission in array array['lead.write', 'buyer.write'] loop
-    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
-        jsonb_build_object('permission', permission));
-    end if;
-  end loop;
-  if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
-  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
-    and u.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
-  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
-    and l.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
-  elsif reservation_id is not null and not exists (
-    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
-      then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
-  end if;
-  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+  return app_private.convert_lead(lead_id, reservation_id, unit_id, lot_id, price,
     app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
       estimated_closing_date);
 end $function$;
@@ -36629,7 +34449,7 @@ begin
   perform app_hidden.require_viewer();
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -36676,7 +34496,7 @@ begin
     return lead;
   end;
   if agent is distinct from null then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36691,22 +34511,15 @@ grant execute on function app_public.create_lead(
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  negotiation uuid;
-  countered uuid;
+  negotiation_id uuid;
   rights record;
 begin
   perform app_hidden.require_viewer();
-  negotiation := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
-  select * into rights from app_private.begin_deal(negotiation, 'negotiationId');
+  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys,
     'You may make offers for the side of the buyer only.');
-  -- Offers of other negotiations are as unknown as those that there are not.
-  countered := app_hidden.record_id('offers', nullif(btrim(input ->> 'parent_id'), ''), 'parentId');
-  if countered is not null and not exists (select from app_public.offers o
-    where o.id = countered and o.negotiation_id = negotiation) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such offer.', '{"field": "parentId"}');
-  end if;
-  perform app_private.lock_negotiation(negotiation);
+  perform app_private.lock_negotiation(negotiation_id);
   return app_hidden.create_record(null::app_public.offers, input);
 end $function$;
 grant execute on function app_public.create_offer(jsonb) to plat_anonymous, plat_user;
@@ -38493,7 +36306,7 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   -- Of appointments that the viewer sees only.
-  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+  perform app_hidden.lock_seen('app_public.appointments', a.id) from app_public.appointments a
     where a.id = app_hidden.record_id('appointments', input ->> 'id');
   return app_hidden.update_record(null::app_public.appointments, input);
 end $function$;
@@ -38512,12 +36325,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
-    perform app_private.lock_purchase(b.id) from app_public.buyers b
+    perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -38537,12 +36350,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ? 'assignee_id' then
-    perform app_private.lock_lead(l.id) from app_public.leads l
+    perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
   lead := app_hidden.update_record(null::app_public.leads, input);
   if input ? 'agent' then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -38561,7 +36374,7 @@ begin
   if input ->> 'status' = 'CANCELLED' then
     select n.id into negotiation_id from app_public.negotiations n
       where n.id = app_hidden.record_id('negotiations', input ->> 'id');
-    perform app_private.lock_negotiation(negotiation_id);
+    perform app_hidden.lock_seen('app_public.negotiations', negotiation_id);
   end if;
   return app_hidden.update_record(null::app_public.negotiations, input);
 end $function$;
@@ -38796,7 +36609,7 @@ begin
     end if;
     perform app_hidden.refuse('reservations', 'change');
   end if;
-  perform app_private.lock_reservation(reservation.id);
+  perform app_hidden.lock_seen('app_public.reservations', reservation.id);
   return app_hidden.update_record(null::app_public.reservations, input);
 end $function$;
 grant execute on function app_public.update_reservation(jsonb) to plat_anonymous, plat_user;
@@ -39389,7 +37202,7 @@ begin
       '{"field": "organizationId"}');
   end if;
   if deposit.id is not null then
-    due := app_public.deposits_amount_due(deposit);
+    due := app_private.deposit_due(deposit);
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
@@ -39800,7 +37613,7 @@ begin
 end $function$;
 grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
 
--- Users who share an organization with the viewer; by an access token, one in which it opens something.
+-- Users who share an organization with the viewer.
 create function app_hidden.colleague_ids() returns setof uuid
 language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -39810,10 +37623,7 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      -- Whose records a token reads, of those it reads who they are.
-      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
-        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
+        or m.organization_id = app_hidden.setting('organization_id')::uuid);
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
@@ -40569,6 +38379,25 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+
+-- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
+create function app_hidden.lock_seen(relation regclass, id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if id is null or not app_private.viewer_sees(relation, id) then
+    return;
+  end if;
+  case relation::text
+    when 'app_public.leads' then perform app_private.lock_lead(id);
+    when 'app_public.buyers' then perform app_private.lock_purchase(id);
+    when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
+    when 'app_public.appointments' then
+      perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+        where a.id = lock_seen.id;
+  end case;
+end $function$;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -42062,15 +39891,12 @@ end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
--- The purchases that are assigned to the viewer, where they have the permission.
-create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
+-- The purchases that are assigned to the viewer.
+create function app_hidden.viewer_assigned_buyers() returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
-    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
-      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
-      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers() to plat_anonymous, plat_user, plat_worker;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -42126,12 +39952,11 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
 
--- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
+-- The agents of the purchases that the viewer makes, or that are assigned to them.
 create function app_hidden.viewer_deal_agents() returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.agent_id from app_public.buyers b where b.agent_id is not null
-    and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
-      or b.id = any (array(select app_hidden.viewer_purchases())))
+    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
 
@@ -42859,6 +40684,15 @@ begin
     on conflict do nothing returning id into found_id;
   return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $function$;
+
+-- What a discount comes to in a personalization that the viewer has a part in; null of others.
+create function app_private.amount_of_discount(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.discount_amount(d) from app_public.personalization_discounts d
+  join app_public.personalizations p on p.id = d.personalization_id
+  where d.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
 create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
 language plpgsql stable as $function$
@@ -44570,25 +42404,49 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_private.construction_has_come_to(text, text) to plat_anonymous, plat_user;
 
--- @withoutViewer Callers have seen the lead as the viewer, who may convert it.
---
--- Makes a purchase of a lead.
+-- Makes a purchase of a lead that the viewer may convert.
 create function app_private.convert_lead(
-  lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text,
-  purchase_date date, estimated_closing_date date
+  lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text, purchase_date date,
+  estimated_closing_date date
 ) returns app_public.buyers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  lead app_public.leads;
+  permission text;
   reservation app_public.reservations;
   candidates uuid[];
-  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
-    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
-    from app_public.projects p where p.id = lead.project_id);
+  rescission_ends_at timestamptz;
   asking numeric := price;
   existing_id uuid;
   result app_public.buyers;
 begin
+  select * into lead from app_public.leads l where l.id = convert_lead.lead_id
+    and app_private.viewer_sees('app_public.leads', l.id);
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id and app_private.viewer_sees('app_public.lots', l.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id
+      and app_private.viewer_sees('app_public.reservations', r.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  select app_private.rescission_end(coalesce(purchase_date, (now() at time zone p.time_zone)::date), p.rescission_days,
+    p.time_zone) into rescission_ends_at from app_public.projects p where p.id = lead.project_id;
   if reservation_id is null then
     candidates := array(select r.id from app_public.reservations r
       where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
@@ -44644,9 +42502,7 @@ begin
     returning * into result;
   return result;
 end $function$;
-grant execute on function app_private.convert_lead(
-  app_public.leads, uuid, uuid, uuid, numeric, text, date, date
-) to plat_user;
+grant execute on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) to plat_user;
 
 -- Gives a purchase the deposits of its project's schedule that neither it nor its lead has yet; returns how many.
 create function app_private.copy_deposit_schedule(buyer_id uuid) returns integer
@@ -44765,7 +42621,7 @@ begin
       else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
         'app_public.current_user_id())', table_name) end),
     format(branch, buyer_permission, case when has_assignee then mine
-      else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
+      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
 end $function$;
 
 -- What it takes to read the records that a condition or the config of a step speaks of.
@@ -44779,6 +42635,13 @@ language sql stable as $function$
         then '{audit.read}'
       when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
     where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
+
+-- What is to be paid of a deposit, whoever asks.
+create function app_private.deposit_due(d app_public.deposits) returns numeric
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
 $function$;
 
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
@@ -44852,8 +42715,6 @@ begin
     where d.id = gone.delivery_id;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its
 --   highest amount at most; what was agreed once it is approved.
 create function app_private.discount_amount(d app_public.personalization_discounts) returns numeric
@@ -44872,8 +42733,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
           j.currency)))
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
-grant execute on function app_private.discount_amount(app_public.personalization_discounts) to plat_anonymous,
-plat_user;
 
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
@@ -45949,9 +43808,8 @@ language sql immutable as $function$
     ['SOLD', 'AVAILABLE', 'service']]
 $function$;
 
--- @withoutViewer Callers have seen the purchase as the viewer, who may change it.
---
--- Voids the former link of a purchase and enqueues the mail with a new one; refuses floods of mail.
+-- Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses
+--   floods of mail.
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -45960,7 +43818,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -46325,6 +44187,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
 
@@ -46367,8 +44230,6 @@ begin
   perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a lead and, before it, its deals.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46378,10 +44239,7 @@ begin
   perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
   perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
 end $function$;
-grant execute on function app_private.lock_lead(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and its lead, before what hangs on them.
 create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46391,10 +44249,7 @@ begin
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $function$;
-grant execute on function app_private.lock_lead_or_buyer(uuid, uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46408,10 +44263,7 @@ begin
     and n.deleted_at is null for no key update;
   return negotiation;
 end $function$;
-grant execute on function app_private.lock_negotiation(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and, before it, what hangs on it.
 create function app_private.lock_purchase(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46420,10 +44272,7 @@ begin
     where b.id = lock_purchase.id;
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $function$;
-grant execute on function app_private.lock_purchase(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a reservation and what it is about, in the order of locks, and returns it as it is now.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46435,7 +44284,6 @@ begin
   select * into reservation from app_public.reservations r where r.id = reservation_id for no key update;
   return reservation;
 end $function$;
-grant execute on function app_private.lock_reservation(uuid) to plat_user;
 
 -- Locks the records that a step changes.
 create function app_private.lock_subjects(table_name text, ids uuid[]) returns void
@@ -46859,60 +44707,6 @@ begin
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;
-end $function$;
-
--- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
---   somebody else at the same time: a deleted record keeps its row and its keys.
-create function app_private.make_parent_checks() returns void
-language plpgsql as $function$
-declare
-  child record;
-  function_name text;
-begin
-  -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
-  for child in
-    select r.oid::regclass as relation, r.relname,
-      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
-        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
-        order by a.attnum) as of_all,
-      string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
-        k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
-      string_agg(distinct format('%I', a.attname), ', ') as columns,
-      string_agg(distinct format('old.%1$I is distinct from new.%1$I', a.attname), ' or ') as moved
-    from pg_constraint k
-    join pg_class r on r.oid = k.conrelid
-    join pg_class p on p.oid = k.confrelid
-    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
-    where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
-      and r.relnamespace = 'app_public'::regnamespace
-      and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
-    group by r.oid, r.relname
-  loop
-    function_name := format('tg_%s__parents', child.relname);
-    execute format('create function app_private.%I() returns trigger
-      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
-declare
-  gone text;
-begin
-  if tg_level = ''STATEMENT'' then
-    gone := case
-      %s end;
-  else
-    gone := case
-      %s end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, '' '', 1), split_part(gone, '' '', 2));
-  end if;
-  return null;
-end', child.of_all, child.of_one));
-    execute format('comment on function app_private.%I() is %L', function_name,
-      'Refuses a row of a record that was deleted meanwhile.');
-    execute format('create trigger _970_parents after insert on %s referencing new table as new_rows
-      for each statement execute function app_private.%I()', child.relation, function_name);
-    execute format('create trigger _970_parents_again after update of %s on %s for each row when (%s)
-      execute function app_private.%I()', child.columns, child.relation, child.moved, function_name);
-  end loop;
 end $function$;
 
 create function app_private.make_price_part(
@@ -47875,13 +45669,12 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
 
--- @withoutViewer Callers have seen the report as the viewer; it notes the time only.
---
--- Notes, to the minute, that a report was looked at.
+-- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  if current_setting('transaction_read_only') = 'on' then
+  if current_setting('transaction_read_only') = 'on'
+    or not app_private.viewer_sees('app_public.custom_reports', note_report_run.id) then
     return;
   end if;
   insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
@@ -48150,6 +45943,15 @@ begin
   return result;
 end $function$;
 
+-- What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.
+create function app_private.options_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.options_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
+
 -- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
 create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
 language plpgsql stable as $function$
@@ -48218,6 +46020,19 @@ begin
   return card;
 end $function$;
 
+-- The deposits that are paid of a purchase that the viewer sees; null of others.
+create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
+      and d.deleted_at is null), 0)
+  from app_public.buyers b where b.id = $1
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.paid_of_purchase(uuid) to plat_anonymous, plat_user;
+
 -- Pauses an execution that the viewer was seen to see.
 create function app_private.pause_execution(
   id uuid, reason text, resume_at timestamp with time zone
@@ -48261,7 +46076,7 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_public.deposits_amount_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
   end if;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
@@ -48399,8 +46214,6 @@ begin
   end if;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
 --   of the currency.
 create function app_private.personalization_sums(
@@ -48423,11 +46236,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     from app_public.projects j where j.id = p.project_id
   ) t
 $function$;
-grant execute on function app_private.personalization_sums(app_public.personalizations) to plat_anonymous,
-plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What the options chosen for a unit by a lead or buyer come to.
 create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -48435,7 +46244,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
     and p.deleted_at is null
 $function$;
-grant execute on function app_private.personalization_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
 
 -- Keeps the coordinates of cities, objects {id, latitude, longitude}; null where they are unknown.
 create function app_private.place_cities(places jsonb) returns void
@@ -48480,6 +46288,18 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+
+-- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
+create function app_private.price_of_deposit(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
+    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
+        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
+        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+      or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
+$function$;
+grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -48907,14 +46727,6 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
 
-create function app_private.refuse_gone(table_name text, column_name text) returns void
-language plpgsql as $function$
-begin
-  perform app_hidden.fail('NOT_FOUND',
-    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
-    jsonb_build_object('field', app_hidden.camel(column_name)));
-end $function$;
-
 -- Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.
 create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
 language plpgsql stable as $function$
@@ -49200,17 +47012,6 @@ language sql as $function$
     job_key => 'user__verification_requested ' || user_id)
 $function$;
 
--- Refuses a buyer who sets the day by which they have to choose.
-create function app_private.require_due_on(p app_public.personalizations) returns void
-language plpgsql stable as $function$
-begin
-  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
-    and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
-    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
-      '{"permission": "sale.write", "field": "dueOn"}');
-  end if;
-end $function$;
-
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49229,12 +47030,15 @@ begin
 end $function$;
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_anonymous, plat_user;
 
--- The execution, locked, so between two steps. Callers have seen it as the viewer.
+-- The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   execution app_public.workflow_executions;
 begin
+  if not app_private.viewer_sees('app_public.workflow_executions', id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such workflow execution.', '{"field": "id"}');
+  end if;
   perform app_hidden.require_organization(e.organization_id, 'workflow.run') from app_public.workflow_executions e
     where e.id = require_execution.id;
   select e.* into execution from app_public.workflow_executions e where e.id = require_execution.id for no key update;
@@ -49549,6 +47353,9 @@ declare
   done boolean := true;
 begin
   -- One after the other: whoever comes second finds what the first one did.
+  if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
+  end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',
@@ -50162,6 +47969,33 @@ language sql stable as $function$
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
 $function$;
 
+-- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
+create function app_private.sees_personalization(p app_public.personalizations) returns boolean
+language sql stable as $function$
+  select app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.read')
+    or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'buyer.read')
+    or p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or p.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+$function$;
+
+-- Whether the viewer sees a project, for functions that run as the owner.
+create function app_private.sees_project(project_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
+    and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
+      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
+$function$;
+
+-- Whether the viewer sees the units of a floor plan that are for sale.
+create function app_private.sees_units_of_plan(floor_plan_id uuid) returns boolean
+language sql stable as $function$
+  select app_private.sees_project(f.project_id)
+    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+  from app_public.floor_plans f where f.id = $1
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -50256,6 +48090,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and l.registered_at > now() - interval '90 days') l
 $function$;
 
+-- Gives a purchase that the viewer may change its agent, or none.
+create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set agent_id = case when agent is distinct from null
+    then app_private.agent_for(b.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = b.project_id), 'US')) end
+    where b.id = set_agent_of_buyer.buyer_id
+      and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+end $function$;
+grant execute on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) to plat_user;
+
+-- Gives a lead that the viewer may change its agent, or none.
+create function app_private.set_agent_of_lead(lead_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.set_lead_agent(l, agent) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+end $function$;
+grant execute on function app_private.set_agent_of_lead(uuid, app_public.agent_input) to plat_user;
+
 -- What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one
 --   waiting.
 create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
@@ -50269,17 +48124,6 @@ begin
   perform app_private.note_trigger_error(workflow_id, case when state = 'PLAT0' then message
     else 'The service could not start it.' end);
 end $function$;
-
-create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
-  update app_public.buyers b set agent_id = case when agent is distinct from null
-    then app_private.agent_for(buyer.organization_id, agent,
-      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
-    where b.id = buyer.id;
-end $function$;
-grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
 
 -- Says who acts from here on; the role stays, so row security is not what decides.
 create function app_private.set_claims(claims jsonb) returns void
@@ -50338,13 +48182,11 @@ end $function$;
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  -- Only for leads that the viewer has just written: the callers did so as the viewer.
   update app_public.leads l set agent_id = case when agent is distinct from null
     then app_private.agent_for(lead.organization_id, agent,
       coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $function$;
-grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
 -- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
@@ -51892,6 +49734,14 @@ create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
 
+-- The sums of a personalization that the viewer has a part in; null of others.
+create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.personalization_sums(p) from app_public.personalizations p
+  where p.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.sums_of_personalization(uuid) to plat_anonymous, plat_user;
+
 -- Suspends what acted in somebody's name, for the reason.
 create function app_private.suspend(relation text, id uuid, reason text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -52164,6 +50014,9 @@ declare
   address text := lower(input ->> 'email');
   message app_private.contact_messages;
 begin
+  if organization_id is not null and not app_private.viewer_sees('app_public.organizations', organization_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
@@ -52275,6 +50128,9 @@ declare
   was_created boolean;
   message app_public.project_contact_messages;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
@@ -52827,9 +50683,6 @@ declare
   dependent record;
   amount bigint;
 begin
-  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
-  -- comes later waits for this one and then finds it gone (make_parent_checks).
-  execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
@@ -53026,6 +50879,31 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
 $function$;
+
+-- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
+--   functions that run as the owner.
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
+  condition text;
+  result boolean;
+begin
+  select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
+      '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
+      'g')), ' or ') into condition
+    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+      and viewer = any (p.polroles);
+  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
+      ~ '\mFROM app_public\.'
+    or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
+    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+  end if;
+  execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
+    into result using id;
+  return result;
+end $function$;
 
 -- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
 --   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
@@ -54005,7 +51883,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 17, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
     'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.'),
   ('BUYERS', 18, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
-    'How much of it is a loan; a term of the sale, for whoever sees the purchase.'),
+    'How much of it is a loan.'),
   ('BUYERS', 19, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'Purchase price.'),
   ('BUYERS', 2, 'fullName', 'app_public.buyers_full_name(t)', 'TEXT', 'text', null, true,
     'Given and family name; without them the name on the contract, the company or the e-mail address.'),
@@ -54454,8 +52332,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When it was signed.'),
   ('PERSONALIZATIONS', 8, 'lockedAt', 't.locked_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it is being built.'),
-  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true,
-    'By when the options are to be chosen; set by the sales team.'),
+  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true, 'By when the options are to be chosen.'),
   ('PHONE_CALLS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('PHONE_CALLS', 10, 'notes', 't.notes', 'TEXT', 'app_public.long_text', null, false, 'What was said.'),
   ('PHONE_CALLS', 11, 'recordingUrl', 'app_public.phone_calls_recording_url(t)', 'TEXT', 'app_public.url',
