@@ -41,6 +41,8 @@ export interface Config {
   readonly twilio: Readonly<TwilioAccount> | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
+  /** Bytes. */
+  readonly fileQuota: number;
   /** Undefined means the embedded sandbox. */
   readonly stripe:
     | {
@@ -171,6 +173,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
           credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
         })
       : undefined,
+    fileQuota: must("FILE_QUOTA") * 1_000_000_000,
     stripe: stripeKey ? Object.freeze({ secretKey: stripeKey, webhookSecret, api: stripeApi }) : undefined,
     geoipFile: read("GEOIP_FILE"),
     mailFrom,

@@ -2,6 +2,7 @@
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
+import type { Compute } from "./compute/pool.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
@@ -10,10 +11,10 @@ import { createFileAddresses } from "./files/addresses.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
-import { uploadKinds } from "./http/uploadKinds.ts";
+import { uploadPlaces } from "./http/uploadPlaces.ts";
 import { connectionGate } from "./limits/gates.ts";
 import type { Logger } from "./log.ts";
-import { createPreset, type PresetOptions } from "./preset.ts";
+import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
@@ -57,6 +58,8 @@ export interface GraphqlOptions {
   fileStore: FileStore;
   /** Files on their way in rest in its folder `incoming`. */
   dataDir: string;
+  /** Bytes of files that an organization, and a user, may keep; as many as there is room for where left out. */
+  fileQuota?: number;
   /** The service's own address, for those of files; without a trailing slash. */
   baseUrl: string;
   /** Knows where viewers and cities are; the embedded databases where left out. */
@@ -65,6 +68,8 @@ export interface GraphqlOptions {
   payments?: PaymentProcessor;
   /** Whose notices are taken, where it gives any. */
   sms?: SmsProvider;
+  /** Reads what users write. */
+  compute: Compute;
   log: Logger;
   /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
   instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
@@ -112,11 +117,13 @@ export async function startGraphql({
   drafts = createDraftProvider(),
   fileStore,
   dataDir,
+  fileQuota = Number.MAX_SAFE_INTEGER,
   baseUrl,
   location = createLocationProvider({}),
   payments = noProcessor,
   sms,
   log,
+  compute,
   instance = postgraphile,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -127,12 +134,18 @@ export async function startGraphql({
     onError: (error) => log.warn({ err: error }, "A database connection broke."),
   });
   try {
-    const files = createFiles({ store: fileStore, pool, incomingFolder: incomingFolder(dataDir) });
+    const files = createFiles({
+      store: fileStore,
+      pool,
+      incomingFolder: incomingFolder(dataDir),
+      quota: fileQuota,
+    });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
     const seal = createSeal(secretKeys);
     const integrations = createIntegrations({
       seal,
       policy: { loopback: loopbackWebhooks },
+      compute,
       baseUrl,
       oauth,
       query: (text, values) => pool.query(text, values),
@@ -145,7 +158,7 @@ export async function startGraphql({
         ...signs({ jwtKeys, baseUrl }),
         files,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
-        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
+        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, log),
         integrationTransforms: integrationTransforms(integrations),
@@ -164,8 +177,9 @@ export async function startGraphql({
         authenticate: createAuthenticator({ pool, keys: jwtKeys }),
         constraintMessages,
         uploads: {
-          take: files.take,
-          kinds: async (operations) => uploadKinds(await pgl.getSchema(), operations),
+          files,
+          places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),
+          settings: viewerSettings,
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),

@@ -1,6 +1,7 @@
 /** The whole GraphQL policy on one page: base preset, companions, transport, our plugins, what is shown. */
 import { PgAggregatesPreset } from "@graphile/pg-aggregates";
 import { PgSimplifyInflectionPreset } from "@graphile/simplify-inflection";
+import type { IncomingMessage } from "node:http";
 import type { Pool } from "pg";
 import { makePgService } from "postgraphile/adaptors/pg";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
@@ -52,6 +53,8 @@ declare global {
       argumentTransforms: Record<string, ArgumentTransform>;
       /** Finds the place of a viewer; without it, nobody's is known. */
       viewerPlace?: ViewerPlace | undefined;
+      /** Takes the checksums of files that the request has sent. */
+      sentFiles?: string[];
     }
   }
 }
@@ -76,6 +79,16 @@ export interface PresetOptions {
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
   viewerPlace?: ViewerPlace;
+}
+
+/** Settings of a transaction that acts for the viewer of a request. */
+export function viewerSettings(request: IncomingMessage): Record<string, string> {
+  const { ip } = request as { ip?: string };
+  return pgSettings(claimsOf(request) as Claims, {
+    requestId: requestState(request).id,
+    channel: "API",
+    ...(ip ? { ip } : {}),
+  });
 }
 
 /**
@@ -168,21 +181,14 @@ export function createPreset({
         const request = requestContext.expressv4?.req;
         if (!request) return {};
         const claims = claimsOf(request) as Claims;
-        const ip = (request as { ip?: string }).ip;
         return {
           claims,
-          ip,
+          ip: (request as { ip?: string }).ip,
           argumentTransforms,
           viewerPlace,
           repeats: repeatFacts(request),
-          pgSettings: withWork(
-            pgSettings(claims, {
-              requestId: requestState(request).id,
-              channel: "API",
-              ...(ip ? { ip } : {}),
-            }),
-            requestState(request).work,
-          ),
+          sentFiles: requestState(request).sentFiles,
+          pgSettings: withWork(viewerSettings(request), requestState(request).work),
         };
       },
     },

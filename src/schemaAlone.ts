@@ -26,7 +26,7 @@ export async function buildSchema(
     pool,
     signLoginToken: unused,
     signFileAddress: unused,
-    files: { take: unused, read: unused },
+    files: { admit: unused, take: unused, release: unused, read: unused },
     webhookTransforms: { publicAddress: unused, freshSecret: unused },
     workflowChecks: unused,
     paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },

@@ -4,12 +4,14 @@ import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
+import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
+import { removeLeftoversOfDead } from "./files/leftovers.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
@@ -77,6 +79,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
     const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
     shutdown.add("files", fileStore.close);
+    await removeLeftoversOfDead(incomingFolder(config.dataDir));
     const demo =
       config.demo && (config.mode === "all" || config.mode === "migrate")
         ? await loadDemo(database.ownerUrl, {
@@ -101,6 +104,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (demo === "loaded" && !config.stripe) await demoPayments(database, payments.processor);
     const drafts = createDraftProvider(config.ai);
     const sms = createSmsProvider(config);
+
+    const compute = createCompute({ log });
 
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
@@ -134,6 +139,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             integrations: createIntegrations({
               seal,
               policy: { loopback: config.loopbackWebhooks },
+              compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
               query: (text, values) => viewers.query(text, values),
@@ -152,6 +158,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         connectionString: database.ownerUrl,
         seal,
         loopback: config.loopbackWebhooks,
+        compute,
         log,
       };
       const dispatcher = await startDispatcher(sending);
@@ -161,6 +168,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const triggers = await startTriggers(sending);
       shutdown.add("triggers", triggers.stop);
     }
+    // Before those who wait for a computation: what they hold is given back.
+    shutdown.add("computations", compute.stop);
 
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
@@ -178,10 +187,12 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         drafts,
         fileStore,
         dataDir: config.dataDir,
+        fileQuota: config.fileQuota,
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
         payments: payments.processor,
         sms,
+        compute,
         log,
       };
       const { buildSchema, serving } = await import("./schemaAlone.ts");

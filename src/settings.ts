@@ -296,6 +296,11 @@ export const settings = {
     description: "Secret of that key.",
     parse: (text) => text,
   }),
+  FILE_QUOTA: setting({
+    default: "50",
+    description: "Gigabytes of files that an organization, and a user, may keep.",
+    parse: whole(1, 1_000_000),
+  }),
   MAIL_FROM: setting({
     default: "Plat <no-reply@localhost>",
     description: "Sender of all mail.",

@@ -91,7 +91,8 @@ export function graphql(grafserv: Grafserv): RequestHandler {
     if (!(await letIn(work, response))) return;
     state.work = work;
     try {
-      await answerOperation(grafserv, request, response, work);
+      state.running = answerOperation(grafserv, request, response, work);
+      await state.running;
     } finally {
       work.end();
     }

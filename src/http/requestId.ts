@@ -26,6 +26,9 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       operationType: undefined,
       work: undefined,
       errorCodes: new Set(),
+      sentFiles: [],
+      isDrained: false,
+      running: undefined,
     });
     next();
   };

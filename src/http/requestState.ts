@@ -23,6 +23,12 @@ export interface RequestState {
   /** What the operation takes, since it was let in. */
   work: OperationWork | undefined;
   readonly errorCodes: Set<string>;
+  /** Checksums of the files that the request has sent; see Files.release. */
+  readonly sentFiles: string[];
+  /** Whether the rest of the body is read although the request is refused. */
+  isDrained: boolean;
+  /** The operation, once it is being carried out, which goes on when its caller has gone. */
+  running: Promise<unknown> | undefined;
 }
 
 const states = new WeakMap<IncomingMessage, RequestState>();
