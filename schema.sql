@@ -124,6 +124,13 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+create trigger _970_parents after insert on app_public.access_tokens
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__parents();
+create trigger _970_parents_again after update of organization_id, user_id on app_public.access_tokens
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_access_tokens__parents();
 
 create function app_private.tg_access_token__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -294,6 +301,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_access_tokens__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_access_tokens__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -380,11 +408,17 @@ create policy sellers on app_public.agents for select to plat_user
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 
 grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.agents to plat_user;
@@ -420,6 +454,13 @@ create trigger _950_events_insert after insert on app_public.agents
 create trigger _950_events_update after update on app_public.agents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agents__event_update();
+create trigger _970_parents after insert on app_public.agents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agents__parents();
+create trigger _970_parents_again after update of organization_id on app_public.agents
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_agents__parents();
 
 create function app_private.tg_agents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -556,6 +597,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -689,7 +749,7 @@ create policy sellers on app_public.agreements for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
@@ -720,7 +780,7 @@ create policy sellers_delete on app_public.agreements for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -743,7 +803,7 @@ create policy sellers_insert on app_public.agreements for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -766,7 +826,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -826,6 +886,17 @@ create trigger _950_events_insert after insert on app_public.agreements
 create trigger _950_events_update after update on app_public.agreements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agreements__event_update();
+create trigger _970_parents after insert on app_public.agreements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreements__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.agreements
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_agreements__parents();
 
 create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1046,6 +1117,29 @@ begin
   end if;
   return old;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_agreements__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1360,6 +1454,17 @@ create trigger _950_events_insert after insert on app_public.appointments
 create trigger _950_events_update after update on app_public.appointments
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_appointments__event_update();
+create trigger _970_parents after insert on app_public.appointments
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_appointments__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.appointments
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_appointments__parents();
 
 create function app_private.tg_appointments__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1601,6 +1706,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_appointments__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_appointments__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -1749,7 +1877,8 @@ create table app_public.buyers (
   financing_type           app_public.financing_type, -- How the home is paid.
   -- Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.
   financing_contingency    boolean,
-  amount_financed          app_public.money, -- How much of it is a loan.
+  -- How much of it is a loan; a term of the sale, for whoever sees the purchase.
+  amount_financed          app_public.money,
   price                    app_public.money             not null, -- Purchase price.
   contract_sent_at         timestamp with time zone, -- When the contract was sent.
   -- @filter
@@ -2072,6 +2201,23 @@ create trigger _950_events_insert after insert on app_public.buyers
 create trigger _950_events_update after update on app_public.buyers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_buyers__event_update();
+create trigger _970_parents after insert on app_public.buyers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyers__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, lead_id, lot_id, project_id,
+reservation_id, source_id, unit_id on app_public.buyers
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.source_id is distinct from new.source_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_buyers__parents();
 
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2577,6 +2723,39 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -2934,21 +3113,15 @@ grant execute on function app_public.buyers_negotiations(app_public.buyers) to p
 --
 -- The price with everything that was chosen on top.
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $function$;
+language sql stable as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price(app_public.buyers) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the purchase may know what is left to pay; the deposits themselves take more.
 -- @notNull
 --
 -- The net purchase price less the deposits that are paid.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
-$function$;
+language sql stable
+as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price_balance(app_public.buyers) to plat_anonymous,
 plat_user;
 
@@ -3081,7 +3254,7 @@ create policy sellers on app_public.contacts for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -3104,7 +3277,7 @@ create policy sellers_delete on app_public.contacts for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3127,7 +3300,7 @@ create policy sellers_insert on app_public.contacts for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3150,7 +3323,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3186,6 +3359,17 @@ create trigger _950_events_insert after insert on app_public.contacts
 create trigger _950_events_update after update on app_public.contacts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_contacts__event_update();
+create trigger _970_parents after insert on app_public.contacts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_contacts__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.contacts
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_contacts__parents();
 
 create function app_private.tg_contacts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -3392,6 +3576,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_contacts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3506,6 +3713,13 @@ create trigger _950_events_insert after insert on app_public.custom_exports
 create trigger _950_events_update after update on app_public.custom_exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_exports__event_update();
+create trigger _970_parents after insert on app_public.custom_exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_exports__parents();
 
 create function app_private.tg_custom_exports__check() returns trigger
 language plpgsql as $function$
@@ -3692,6 +3906,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.custom_exports_events(r app_public.custom_exports) returns setof app_public.events
 language sql stable rows 20
@@ -3822,6 +4057,13 @@ create trigger _950_events_insert after insert on app_public.custom_reports
 create trigger _950_events_update after update on app_public.custom_reports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_reports__event_update();
+create trigger _970_parents after insert on app_public.custom_reports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_reports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_reports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_reports__parents();
 
 create function app_private.tg_custom_reports__check() returns trigger
 language plpgsql as $function$
@@ -4022,6 +4264,27 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_reports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4259,6 +4522,13 @@ create trigger _950_events_insert after insert on app_public.deposit_schedule_mi
 create trigger _950_events_update after update on app_public.deposit_schedule_milestones
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposit_schedule_milestones__event_update();
+create trigger _970_parents after insert on app_public.deposit_schedule_milestones
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposit_schedule_milestones__parents();
+create trigger _970_parents_again after update of project_id on app_public.deposit_schedule_milestones
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_deposit_schedule_milestones__parents();
 
 create function app_private.tg_deposit_schedule_milestones__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -4420,6 +4690,25 @@ begin
     n.due_offset_days,
     n.due_date) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposit_schedule_milestones__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4590,7 +4879,7 @@ create policy sellers on app_public.deposits for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.read')))
           )
         )
       end
@@ -4621,7 +4910,7 @@ create policy sellers_delete on app_public.deposits for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4644,7 +4933,7 @@ create policy sellers_insert on app_public.deposits for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4667,7 +4956,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4717,6 +5006,19 @@ create trigger _950_events_insert after insert on app_public.deposits
 create trigger _950_events_update after update on app_public.deposits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposits__event_update();
+create trigger _970_parents after insert on app_public.deposits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposits__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+reservation_id on app_public.deposits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+  )
+  execute function app_private.tg_deposits__parents();
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5056,6 +5358,31 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -5122,7 +5449,7 @@ begin
   if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
-  due := app_public.deposits_amount_due(old);
+  due := app_private.deposit_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
       and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
@@ -5176,20 +5503,15 @@ language sql stable
 as $function$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $function$;
 grant execute on function app_public.deposits_allowed_transitions(app_public.deposits) to plat_user;
 
--- @withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record has.
 -- @notNull
 --
 -- What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is
 --   asked for or paid.
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
-language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  if d.amount is not null or d.amount_fixed is not null then
-    return coalesce(d.amount_fixed, d.amount);
-  end if;
-  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
-    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
-end $function$;
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.price_of_deposit(d.id), 0) * d.percent / 100, d.currency))
+$function$;
 grant execute on function app_public.deposits_amount_due(app_public.deposits) to plat_user;
 
 -- The charge that paid it, the last where there are several; null without the permission finance.read, but for the
@@ -5429,6 +5751,13 @@ create trigger _950_events_insert after insert on app_public.escalation_tickets
 create trigger _950_events_update after update on app_public.escalation_tickets
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_escalation_tickets__event_update();
+create trigger _970_parents after insert on app_public.escalation_tickets
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_escalation_tickets__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.escalation_tickets
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_escalation_tickets__parents();
 
 create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5694,6 +6023,27 @@ begin
     n.resolved_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_escalation_tickets__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6038,6 +6388,13 @@ create trigger _950_events_insert after insert on app_public.exports
 create trigger _950_events_update after update on app_public.exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_exports__event_update();
+create trigger _970_parents after insert on app_public.exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_exports__parents();
 
 -- Row trigger that enqueues the task named by its argument with {id}.
 create function app_private.tg__add_job() returns trigger
@@ -6286,6 +6643,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -6415,6 +6793,13 @@ create trigger _950_events_insert after insert on app_public.fallout_reasons
 create trigger _950_events_update after update on app_public.fallout_reasons
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_fallout_reasons__event_update();
+create trigger _970_parents after insert on app_public.fallout_reasons
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_fallout_reasons__parents();
+create trigger _970_parents_again after update of project_id on app_public.fallout_reasons
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_fallout_reasons__parents();
 
 create function app_private.tg_fallout_reasons__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6555,6 +6940,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_fallout_reasons__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6718,6 +7122,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_document
 create trigger _950_events_update after update on app_public.floor_plan_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_documents__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_documents__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_documents
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_documents__parents();
 
 create function app_private.tg_floor_plan_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6896,6 +7307,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_documents_events(
   r app_public.floor_plan_documents
@@ -7057,6 +7489,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_drawings
 create trigger _950_events_update after update on app_public.floor_plan_drawings
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_drawings__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_drawings
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_drawings__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_drawings
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_drawings__parents();
 
 create function app_private.tg_floor_plan_drawings__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7256,6 +7695,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_drawings__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_drawings_events(
   r app_public.floor_plan_drawings
@@ -7428,6 +7888,14 @@ create trigger _950_events_insert after insert on app_public.floor_plan_elevatio
 create trigger _950_events_update after update on app_public.floor_plan_elevation_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_elevation_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_elevation_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_elevation_images__parents();
+create trigger _970_parents_again after update of floor_plan_id,
+project_id on app_public.floor_plan_elevation_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_elevation_images__parents();
 
 create function app_private.tg_floor_plan_elevation_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7627,6 +8095,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_elevation_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_elevation_images_events(
   r app_public.floor_plan_elevation_images
@@ -7795,6 +8284,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_images
 create trigger _950_events_update after update on app_public.floor_plan_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_images__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_images__parents();
 
 create function app_private.tg_floor_plan_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7977,6 +8473,27 @@ begin
     n.deleted_at,
     n.floor_plan_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -8167,6 +8684,13 @@ create trigger _950_events_insert after insert on app_public.floor_plans
 create trigger _950_events_update after update on app_public.floor_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plans__event_update();
+create trigger _970_parents after insert on app_public.floor_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.floor_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plans__parents();
 
 create function app_private.tg_floor_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8422,6 +8946,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_floor_plans__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -8488,8 +9031,7 @@ end $function$;
 create function app_public.floor_plans_available_count(f app_public.floor_plans) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select count(*)::int from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_available_count(app_public.floor_plans) to plat_anonymous,
 plat_user;
@@ -8551,8 +9093,7 @@ create function app_public.floor_plans_price_min(f app_public.floor_plans) retur
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_price_min(app_public.floor_plans) to plat_anonymous, plat_user;
 
@@ -8659,8 +9200,8 @@ create table app_public.lead_notes (
 
 create index lead_notes_author on app_public.lead_notes (author_id);
 create index lead_notes_buyer on app_public.lead_notes (buyer_id, pinned desc, id desc) where deleted_at is null;
+create index lead_notes_in_project on app_public.lead_notes (project_id, id desc);
 create index lead_notes_lead on app_public.lead_notes (lead_id, pinned desc, id desc) where deleted_at is null;
-create index lead_notes_project on app_public.lead_notes (project_id, id desc) where deleted_at is null;
 
 alter table app_public.lead_notes enable row level security;
 create policy readers on app_public.lead_notes for select to plat_user
@@ -8682,7 +9223,7 @@ create policy readers on app_public.lead_notes for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -8699,7 +9240,7 @@ create policy readers on app_public.lead_notes for select to plat_user
           when lead_id is not null then (
             select d.assignee_id from app_public.leads d where d.id = lead_notes.lead_id
           ) = (select app_public.current_user_id())
-          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         end
       )
     )
@@ -8726,7 +9267,7 @@ create policy writers_delete on app_public.lead_notes for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8750,7 +9291,7 @@ create policy writers_insert on app_public.lead_notes for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8777,7 +9318,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8809,6 +9350,17 @@ create trigger _950_events_insert after insert on app_public.lead_notes
 create trigger _950_events_update after update on app_public.lead_notes
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_notes__event_update();
+create trigger _970_parents after insert on app_public.lead_notes
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_notes__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.lead_notes
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_lead_notes__parents();
 
 create function app_private.tg_lead_notes__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8966,6 +9518,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_notes__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -9068,6 +9643,13 @@ create trigger _950_events_insert after insert on app_public.lead_sources
 create trigger _950_events_update after update on app_public.lead_sources
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_sources__event_update();
+create trigger _970_parents after insert on app_public.lead_sources
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_sources__parents();
+create trigger _970_parents_again after update of project_id on app_public.lead_sources
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lead_sources__parents();
 
 create function app_private.tg_lead_sources__code() returns trigger
 language plpgsql as $function$
@@ -9239,6 +9821,25 @@ begin
   update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_sources__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What happened to it, latest first.
 create function app_public.lead_sources_events(r app_public.lead_sources) returns setof app_public.events
@@ -9557,6 +10158,19 @@ create trigger _950_events_insert after insert on app_public.leads
 create trigger _950_events_update after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__event_update();
+create trigger _970_parents after insert on app_public.leads
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_leads__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, project_id,
+source_id on app_public.leads
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.project_id is distinct from new.project_id
+    or old.source_id is distinct from new.source_id
+  )
+  execute function app_private.tg_leads__parents();
 
 create function app_private.tg_leads__assign() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -9946,6 +10560,31 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_leads__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10308,6 +10947,17 @@ create trigger _950_events_insert after insert on app_public.lease_permits
 create trigger _950_events_update after update on app_public.lease_permits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lease_permits__event_update();
+create trigger _970_parents after insert on app_public.lease_permits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lease_permits__parents();
+create trigger _970_parents_again after update of buyer_id, project_id, unit_id on app_public.lease_permits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_lease_permits__parents();
 
 create function app_private.tg_lease_permits__buyer() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10489,6 +11139,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lease_permits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10657,6 +11330,13 @@ create trigger _950_events_insert after insert on app_public.lot_images
 create trigger _950_events_update after update on app_public.lot_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lot_images__event_update();
+create trigger _970_parents after insert on app_public.lot_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lot_images__parents();
+create trigger _970_parents_again after update of lot_id, project_id on app_public.lot_images
+  for each row
+  when (old.lot_id is distinct from new.lot_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lot_images__parents();
 
 create function app_private.tg_lot_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10842,6 +11522,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lot_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.lot_images_events(r app_public.lot_images) returns setof app_public.events
 language sql stable rows 20
@@ -11013,6 +11714,13 @@ create trigger _950_events_insert after insert on app_public.lots
 create trigger _950_events_update after update on app_public.lots
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lots__event_update();
+create trigger _970_parents after insert on app_public.lots
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lots__parents();
+create trigger _970_parents_again after update of project_id on app_public.lots
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lots__parents();
 
 create function app_private.tg_lots__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11230,6 +11938,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lots__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -11564,6 +12291,20 @@ create trigger _950_events_insert after insert on app_public.negotiations
 create trigger _950_events_update after update on app_public.negotiations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_negotiations__event_update();
+create trigger _970_parents after insert on app_public.negotiations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_negotiations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id, reservation_id,
+unit_id on app_public.negotiations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_negotiations__parents();
 
 -- What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation,
 --   the status of the lead.
@@ -11900,6 +12641,33 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_negotiations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- Offers say again what their negotiation says, so that lists of them go along an index.
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12085,6 +12853,15 @@ create trigger _950_events_insert after insert on app_public.offer_responses
 create trigger _950_events_update after update on app_public.offer_responses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offer_responses__event_update();
+create trigger _970_parents after insert on app_public.offer_responses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offer_responses__parents();
+create trigger _970_parents_again after update of fallout_reason_id, project_id on app_public.offer_responses
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_offer_responses__parents();
 
 create function app_private.tg_offer_responses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12232,6 +13009,27 @@ begin
     n.responded_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offer_responses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -12497,6 +13295,21 @@ create trigger _950_events_insert after insert on app_public.offers
 create trigger _950_events_update after update on app_public.offers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offers__event_update();
+create trigger _970_parents after insert on app_public.offers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offers__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, negotiation_id, project_id, reservation_id,
+unit_id on app_public.offers
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.negotiation_id is distinct from new.negotiation_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_offers__parents();
 
 create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12911,6 +13724,35 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.negotiations p where p.id = n.negotiation_id) is not null) then 'negotiations negotiation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.negotiations p where p.id = new.negotiation_id) is not null then 'negotiations negotiation_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_offers__withdrawn() returns trigger
 language plpgsql as $function$
 begin
@@ -13060,6 +13902,13 @@ create trigger _950_events_insert after insert on app_public.open_houses
 create trigger _950_events_update after update on app_public.open_houses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_open_houses__event_update();
+create trigger _970_parents after insert on app_public.open_houses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_open_houses__parents();
+create trigger _970_parents_again after update of project_id on app_public.open_houses
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_open_houses__parents();
 
 create function app_private.tg_open_houses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13259,6 +14108,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_open_houses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_open_houses__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -13399,6 +14267,13 @@ create trigger _950_events_insert after insert on app_public.organization_avatar
 create trigger _950_events_update after update on app_public.organization_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_avatars__event_update();
+create trigger _970_parents after insert on app_public.organization_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_avatars__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_avatars
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_avatars__parents();
 
 create function app_private.tg_organization_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13567,6 +14442,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -13758,6 +14652,13 @@ create trigger _950_events_insert after insert on app_public.organization_integr
 create trigger _950_events_update after update on app_public.organization_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_integrations__event_update();
+create trigger _970_parents after insert on app_public.organization_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_integrations__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_integrations
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_integrations__parents();
 
 create function app_private.tg_organization_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13929,6 +14830,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -14059,6 +14979,13 @@ create trigger _950_events_insert after insert on app_public.organization_invite
 create trigger _950_events_update after update on app_public.organization_invites
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_invites__event_update();
+create trigger _970_parents after insert on app_public.organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_invites__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_invites
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_invites__parents();
 
 create function app_private.tg_organization_invites__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14244,6 +15171,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_invites__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.organization_invites_events(
   r app_public.organization_invites
@@ -14383,6 +15329,14 @@ create trigger _950_events_insert after insert on app_public.organization_paymen
 create trigger _950_events_update after update on app_public.organization_payments_representatives
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_payments_representatives__event_update();
+create trigger _970_parents after insert on app_public.organization_payments_representatives
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_payments_representatives__parents();
+create trigger _970_parents_again after update of organization_id on
+  app_public.organization_payments_representatives
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_payments_representatives__parents();
 
 create function app_private.tg_organization_payments_representatives__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14554,6 +15508,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_payments_representatives__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -14673,6 +15646,14 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+create trigger _970_parents after insert on app_public.organization_user_connections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_user_connections__parents();
+create trigger _970_parents_again after update of organization_id,
+user_id on app_public.organization_user_connections
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_organization_user_connections__parents();
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14854,6 +15835,27 @@ begin
   end if;
   return case when tg_op = 'DELETE' then old else new end;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_user_connections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What happened to it, latest first.
 create function app_public.organization_user_connections_events(
@@ -15316,6 +16318,45 @@ create policy payer on app_public.payment_intents for select to plat_user
 
 grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
 
+create trigger _970_parents after insert on app_public.payment_intents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_payment_intents__parents();
+create trigger _970_parents_again after update of created_by_id, organization_id, project_id,
+user_id on app_public.payment_intents
+  for each row
+  when (
+    old.created_by_id is distinct from new.created_by_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_payment_intents__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_payment_intents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
 language sql stable as $function$
@@ -15467,6 +16508,18 @@ create trigger _950_events_insert after insert on app_public.personalization_cre
 create trigger _950_events_update after update on app_public.personalization_credits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_credits__event_update();
+create trigger _970_parents after insert on app_public.personalization_credits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_credits__parents();
+create trigger _970_parents_again after update of personalization_id, project_id,
+promotion_id on app_public.personalization_credits
+  for each row
+  when (
+    old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_credits__parents();
 
 create function app_private.tg_personalization_credits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15614,6 +16667,29 @@ begin
     n.promotion_id,
     n.created_by_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_credits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -15794,6 +16870,19 @@ create trigger _950_events_insert after insert on app_public.personalization_dis
 create trigger _950_events_update after update on app_public.personalization_discounts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_discounts__event_update();
+create trigger _970_parents after insert on app_public.personalization_discounts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_discounts__parents();
+create trigger _970_parents_again after update of category_id, personalization_id, project_id,
+promotion_id on app_public.personalization_discounts
+  for each row
+  when (
+    old.category_id is distinct from new.category_id
+    or old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_discounts__parents();
 
 create function app_private.tg_personalization_discounts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15972,13 +17061,38 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_discounts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- What it takes off, rounded half up to the digits of the currency.
 create function app_public.personalization_discounts_amount(
   d app_public.personalization_discounts
 ) returns app_public.money
-language sql stable as $function$ select app_private.discount_amount(d) $function$;
+language sql stable as $function$ select app_private.amount_of_discount(d.id) $function$;
 grant execute on function app_public.personalization_discounts_amount(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -16083,6 +17197,18 @@ grant update (quantity, note) on app_public.personalization_selections to plat_u
 
 create trigger _200_check before insert or delete or update on app_public.personalization_selections
   for each row execute function app_private.tg_personalization_selections__check();
+create trigger _970_parents after insert on app_public.personalization_selections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_selections__parents();
+create trigger _970_parents_again after update of element_id, option_id,
+personalization_id on app_public.personalization_selections
+  for each row
+  when (
+    old.element_id is distinct from new.element_id
+    or old.option_id is distinct from new.option_id
+    or old.personalization_id is distinct from new.personalization_id
+  )
+  execute function app_private.tg_personalization_selections__parents();
 
 create function app_private.tg_personalization_selections__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16140,6 +17266,29 @@ begin
   new.element_id := element.id;
   return new;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_selections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_options p where p.id = n.option_id) is not null) then 'spec_options option_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id'
+      when (select p.deleted_at from app_public.spec_options p where p.id = new.option_id) is not null then 'spec_options option_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- @notNull
 --
@@ -16210,7 +17359,7 @@ create table app_public.personalizations (
   approved_by_id           uuid, -- Who agreed.
   signed_at                timestamp with time zone, -- When it was signed.
   locked_at                timestamp with time zone, -- Since when it is being built.
-  due_on                   date, -- By when the options are to be chosen.
+  due_on                   date, -- By when the options are to be chosen; set by the sales team.
   notes                    app_public.long_text, -- Notes that the buyer reads too.
   -- @behavior -insert -update
   --
@@ -16347,7 +17496,7 @@ create trigger _300_state_first before insert on app_public.personalizations
   execute function app_private.tg__state('personalization', 't');
 create trigger _310_prepare before update on app_public.personalizations
   for each row
-  when (old.status::text is distinct from new.status::text)
+  when (old.status::text is distinct from new.status::text or old.due_on is distinct from new.due_on)
   execute function app_private.tg_personalizations__prepare();
 create trigger _900_soft_delete before delete on app_public.personalizations
   for each row execute function app_private.tg__soft_delete();
@@ -16362,6 +17511,19 @@ create trigger _950_events_insert after insert on app_public.personalizations
 create trigger _950_events_update after update on app_public.personalizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalizations__event_update();
+create trigger _970_parents after insert on app_public.personalizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalizations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+unit_id on app_public.personalizations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_personalizations__parents();
 
 create function app_private.tg_personalizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16577,6 +17739,31 @@ begin
   return old;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -16611,7 +17798,13 @@ begin
     else
       new.assignee_id := app_public.current_user_id();
     end if;
+    if new.due_on is not null then
+      perform app_private.require_due_on(new);
+    end if;
     return new;
+  end if;
+  if new.due_on is distinct from old.due_on then
+    perform app_private.require_due_on(old);
   end if;
   if new.status is distinct from old.status then
     case new.status
@@ -16676,7 +17869,7 @@ grant execute on function app_public.personalizations_allowed_transitions(
 --
 -- The sum of the credits.
 create function app_public.personalizations_credits_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).credits $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).credits $function$;
 grant execute on function app_public.personalizations_credits_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16692,7 +17885,7 @@ plat_user;
 --
 -- The sum of the discounts.
 create function app_public.personalizations_discounts_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).discounts $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).discounts $function$;
 grant execute on function app_public.personalizations_discounts_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16707,7 +17900,7 @@ plat_user;
 --
 -- The price of all options.
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).selections $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).selections $function$;
 grant execute on function app_public.personalizations_selections_total(
   app_public.personalizations
 ) to plat_anonymous, plat_user;
@@ -16716,7 +17909,7 @@ grant execute on function app_public.personalizations_selections_total(
 --
 -- The price of all options less discounts and credits, never below zero.
 create function app_public.personalizations_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).total $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).total $function$;
 grant execute on function app_public.personalizations_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16863,7 +18056,7 @@ create policy sellers on app_public.phone_calls for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -16886,7 +18079,7 @@ create policy sellers_delete on app_public.phone_calls for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16909,7 +18102,7 @@ create policy sellers_insert on app_public.phone_calls for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16932,7 +18125,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16973,6 +18166,17 @@ create trigger _950_events_insert after insert on app_public.phone_calls
 create trigger _950_events_update after update on app_public.phone_calls
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_phone_calls__event_update();
+create trigger _970_parents after insert on app_public.phone_calls
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_phone_calls__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.phone_calls
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_phone_calls__parents();
 
 create function app_private.tg_phone_calls__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17183,6 +18387,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_phone_calls__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_phone_calls__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -17288,6 +18515,13 @@ create trigger _950_events_insert after insert on app_public.processor_cards
 create trigger _950_events_update after update on app_public.processor_cards
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_cards__event_update();
+create trigger _970_parents after insert on app_public.processor_cards
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_cards__parents();
+create trigger _970_parents_again after update of user_id on app_public.processor_cards
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_processor_cards__parents();
 
 create function app_private.tg_processor_cards__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17456,6 +18690,25 @@ begin
     n.removed_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_cards__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -17724,6 +18977,22 @@ create trigger _950_events_insert after insert on app_public.processor_charges
 create trigger _950_events_update after update on app_public.processor_charges
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_charges__event_update();
+create trigger _970_parents after insert on app_public.processor_charges
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_charges__parents();
+create trigger _970_parents_again after update of buyer_id, deposit_id, lead_id, organization_id, project_id,
+reservation_id, user_id on app_public.processor_charges
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.deposit_id is distinct from new.deposit_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_processor_charges__parents();
 
 create function app_private.tg_processor_charges__begin() returns trigger
 language plpgsql as $function$
@@ -18088,6 +19357,37 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_charges__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.deposits p where p.id = n.deposit_id) is not null) then 'deposits deposit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.deposits p where p.id = new.deposit_id) is not null then 'deposits deposit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps by hand from its status: none, money is refunded.
@@ -18217,6 +19517,13 @@ create trigger _100_same before update on app_public.processor_refunds
   execute function app_private.tg_processor_charges__keep();
 create trigger _500_count after insert or update of status on app_public.processor_refunds
   for each row execute function app_private.tg_processor_refunds__count();
+create trigger _970_parents after insert on app_public.processor_refunds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_refunds__parents();
+create trigger _970_parents_again after update of created_by_id on app_public.processor_refunds
+  for each row
+  when (old.created_by_id is distinct from new.created_by_id)
+  execute function app_private.tg_processor_refunds__parents();
 
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18240,6 +19547,25 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_refunds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What the team should know; null without the permission finance.read.
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
@@ -18374,6 +19700,13 @@ create trigger _950_events_insert after insert on app_public.project_avatars
 create trigger _950_events_update after update on app_public.project_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_avatars__event_update();
+create trigger _970_parents after insert on app_public.project_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_avatars__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_avatars
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_avatars__parents();
 
 create function app_private.tg_project_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18552,6 +19885,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_avatars_events(r app_public.project_avatars) returns setof app_public.events
 language sql stable rows 20
@@ -18668,6 +20020,13 @@ create trigger _950_events_insert after insert on app_public.project_collections
 create trigger _950_events_update after update on app_public.project_collections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_collections__event_update();
+create trigger _970_parents after insert on app_public.project_collections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_collections__parents();
+create trigger _970_parents_again after update of organization_id on app_public.project_collections
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_project_collections__parents();
 
 create function app_private.tg_project_collections__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18808,6 +20167,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_collections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -18977,6 +20355,13 @@ create trigger _950_events_insert after insert on app_public.project_contact_mes
 create trigger _950_events_update after update on app_public.project_contact_messages
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_contact_messages__event_update();
+create trigger _970_parents after insert on app_public.project_contact_messages
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_contact_messages__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.project_contact_messages
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_contact_messages__parents();
 
 create function app_private.tg_project_contact_messages__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19204,6 +20589,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_contact_messages__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
 --   lead.
 create function app_public.project_contact_messages_confirmed_at(
@@ -19389,6 +20795,13 @@ create trigger _950_events_insert after insert on app_public.project_documents
 create trigger _950_events_update after update on app_public.project_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_documents__event_update();
+create trigger _970_parents after insert on app_public.project_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_documents__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_documents
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_documents__parents();
 
 create function app_private.tg_project_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19560,6 +20973,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_documents_events(r app_public.project_documents) returns setof app_public.events
 language sql stable rows 20
@@ -19711,6 +21143,13 @@ create trigger _950_events_insert after insert on app_public.project_images
 create trigger _950_events_update after update on app_public.project_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_images__event_update();
+create trigger _970_parents after insert on app_public.project_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_images__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_images
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_images__parents();
 
 create function app_private.tg_project_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19903,6 +21342,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_project_images__spec_options() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -20006,6 +21464,13 @@ create trigger _950_events_insert after insert on app_public.project_organizatio
 create trigger _950_events_update after update on app_public.project_organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_organizations__event_update();
+create trigger _970_parents after insert on app_public.project_organizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organizations__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.project_organizations
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_organizations__parents();
 
 create function app_private.tg_project_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20118,6 +21583,27 @@ begin
     n.role,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_organizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20239,6 +21725,13 @@ create trigger _950_events_insert after insert on app_public.project_testimonial
 create trigger _950_events_update after update on app_public.project_testimonials
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_testimonials__event_update();
+create trigger _970_parents after insert on app_public.project_testimonials
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_testimonials__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_testimonials
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_testimonials__parents();
 
 create function app_private.tg_project_testimonials__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20400,6 +21893,25 @@ begin
     n.published,
     n.sequence) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_testimonials__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20618,6 +22130,13 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
+create trigger _970_parents after insert on app_public.projects
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_projects__parents();
+create trigger _970_parents_again after update of organization_id on app_public.projects
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_projects__parents();
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20946,6 +22465,25 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_projects__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -21051,7 +22589,8 @@ end $function$;
 -- Its units in numbers; null for a buyer in a project that is not public.
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+  select app_private.project_abstract_of(j) from app_public.projects j where j.id = p.id
+    and app_private.sees_project(j.id) and j.id <> all (array(select app_hidden.viewer_bought_projects()))
 $function$;
 grant execute on function app_public.projects_abstract(app_public.projects) to plat_anonymous, plat_user;
 
@@ -21326,6 +22865,13 @@ create trigger _950_events_insert after insert on app_public.promotions
 create trigger _950_events_update after update on app_public.promotions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_promotions__event_update();
+create trigger _970_parents after insert on app_public.promotions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_promotions__parents();
+create trigger _970_parents_again after update of project_id on app_public.promotions
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_promotions__parents();
 
 create function app_private.tg_promotions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21581,6 +23127,25 @@ begin
     select new.id, new.project_id, i::uuid from unnest(new.floor_plan_ids::text[]) i;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_promotions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_promotions__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21885,6 +23450,13 @@ create trigger _950_events_insert after insert on app_public.reservation_documen
 create trigger _950_events_update after update on app_public.reservation_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservation_documents__event_update();
+create trigger _970_parents after insert on app_public.reservation_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservation_documents__parents();
+create trigger _970_parents_again after update of project_id, reservation_id on app_public.reservation_documents
+  for each row
+  when (old.project_id is distinct from new.project_id or old.reservation_id is distinct from new.reservation_id)
+  execute function app_private.tg_reservation_documents__parents();
 
 create function app_private.tg_reservation_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -22067,6 +23639,27 @@ begin
     n.visible_to_buyer,
     n.reservation_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservation_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -22399,6 +23992,21 @@ create trigger _950_events_insert after insert on app_public.reservations
 create trigger _950_events_update after update on app_public.reservations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservations__event_update();
+create trigger _970_parents after insert on app_public.reservations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservations__parents();
+create trigger _970_parents_again after update of fallout_reason_id, lead_id, lot_id, project_id, purchase_id,
+unit_id on app_public.reservations
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.purchase_id is distinct from new.purchase_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_reservations__parents();
 
 -- The project of a reservation is that of its unit or lot, which the lead must be of too.
 create function app_private.tg_reservations__about() returns trigger
@@ -22866,6 +24474,35 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.purchase_id) is not null) then 'buyers purchase_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.purchase_id) is not null then 'buyers purchase_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_reservations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -23070,7 +24707,7 @@ grant execute on function app_public.reservations_ppsf(app_public.reservations) 
 -- The price with the options chosen.
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
 language sql stable
-as $function$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
+as $function$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
 grant execute on function app_public.reservations_total_contract_price(app_public.reservations) to plat_anonymous,
 plat_user;
 
@@ -23141,6 +24778,13 @@ create trigger _950_events_insert after insert on app_public.sales_offices
 create trigger _950_events_update after update on app_public.sales_offices
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_sales_offices__event_update();
+create trigger _970_parents after insert on app_public.sales_offices
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_sales_offices__parents();
+create trigger _970_parents_again after update of project_id on app_public.sales_offices
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_sales_offices__parents();
 
 create function app_private.tg_sales_offices__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23281,6 +24925,25 @@ begin
     n.by_appointment_only,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_sales_offices__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -23446,6 +25109,13 @@ create trigger _950_events_insert after insert on app_public.service_intelligenc
 create trigger _950_events_update after update on app_public.service_intelligence_generations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_service_intelligence_generations__event_update();
+create trigger _970_parents after insert on app_public.service_intelligence_generations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_service_intelligence_generations__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.service_intelligence_generations
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_service_intelligence_generations__parents();
 
 create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23644,6 +25314,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_service_intelligence_generations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the draft can take by hand from its status.
@@ -23793,6 +25484,13 @@ create trigger _950_events_insert after insert on app_public.site_plans
 create trigger _950_events_update after update on app_public.site_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_site_plans__event_update();
+create trigger _970_parents after insert on app_public.site_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_site_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.site_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_site_plans__parents();
 
 create function app_private.tg_site_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23985,6 +25683,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_site_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_site_plans__primary() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -24115,6 +25832,13 @@ create trigger _950_events_insert after insert on app_public.spec_categories
 create trigger _950_events_update after update on app_public.spec_categories
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_categories__event_update();
+create trigger _970_parents after insert on app_public.spec_categories
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_categories__parents();
+create trigger _970_parents_again after update of project_id on app_public.spec_categories
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_categories__parents();
 
 create function app_private.tg_spec_categories__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24244,6 +25968,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_categories__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.spec_categories_events(r app_public.spec_categories) returns setof app_public.events
 language sql stable rows 20
@@ -24360,6 +26103,13 @@ create trigger _950_events_insert after insert on app_public.spec_elements
 create trigger _950_events_update after update on app_public.spec_elements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_elements__event_update();
+create trigger _970_parents after insert on app_public.spec_elements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_elements__parents();
+create trigger _970_parents_again after update of category_id, project_id on app_public.spec_elements
+  for each row
+  when (old.category_id is distinct from new.category_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_elements__parents();
 
 create function app_private.tg_spec_elements__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24514,6 +26264,27 @@ begin
     n.required,
     n.lock_phase) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_elements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -24672,6 +26443,13 @@ create trigger _950_events_insert after insert on app_public.spec_options
 create trigger _950_events_update after update on app_public.spec_options
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_options__event_update();
+create trigger _970_parents after insert on app_public.spec_options
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_options__parents();
+create trigger _970_parents_again after update of element_id, project_id on app_public.spec_options
+  for each row
+  when (old.element_id is distinct from new.element_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_options__parents();
 
 create function app_private.tg_spec_options__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24877,6 +26655,27 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_options__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_spec_options__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -25033,42 +26832,73 @@ create policy seers on app_public.tasks for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and true)
     end
   );
 create policy workers_delete on app_public.tasks for delete to plat_user
   using (
-    created_by_id = (select app_public.current_user_id())
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
-  );
-create policy workers_insert on app_public.tasks for insert to plat_user
-  with check (
-    case
+    (
+      created_by_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+    and case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
+    end
+  );
+create policy workers_insert on app_public.tasks for insert to plat_user
+  with check (
+    case
+      when num_nonnulls(lead_id, buyer_id) > 0 then case
+        when lead_id is not null then (
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
+            and (
+              select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
+            ) = (select app_public.current_user_id())
+          )
+        )
+        else (
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          )
+        )
+      end
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 create policy workers_update on app_public.tasks for update to plat_user
@@ -25076,25 +26906,28 @@ create policy workers_update on app_public.tasks for update to plat_user
     case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 
@@ -25129,6 +26962,18 @@ create trigger _950_events_insert after insert on app_public.tasks
 create trigger _950_events_update after update on app_public.tasks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_tasks__event_update();
+create trigger _970_parents after insert on app_public.tasks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_tasks__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, organization_id, project_id on app_public.tasks
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_tasks__parents();
 
 create function app_private.tg_tasks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25342,6 +27187,31 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_tasks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_tasks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -25515,6 +27385,13 @@ create trigger _950_events_insert after insert on app_public.trackers
 create trigger _950_events_update after update on app_public.trackers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_trackers__event_update();
+create trigger _970_parents after insert on app_public.trackers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_trackers__parents();
+create trigger _970_parents_again after update of project_id on app_public.trackers
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_trackers__parents();
 
 create function app_private.tg_trackers__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25683,6 +27560,25 @@ begin
     n.utm,
     n.active) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_trackers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -25870,6 +27766,13 @@ create trigger _950_events_insert after insert on app_public.unit_images
 create trigger _950_events_update after update on app_public.unit_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_unit_images__event_update();
+create trigger _970_parents after insert on app_public.unit_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_images__parents();
+create trigger _970_parents_again after update of project_id, unit_id on app_public.unit_images
+  for each row
+  when (old.project_id is distinct from new.project_id or old.unit_id is distinct from new.unit_id)
+  execute function app_private.tg_unit_images__parents();
 
 create function app_private.tg_unit_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26059,6 +27962,27 @@ begin
     n.construction_status,
     n.unit_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -26407,6 +28331,17 @@ create trigger _950_events_insert after insert on app_public.units
 create trigger _950_events_update after update on app_public.units
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_units__event_update();
+create trigger _970_parents after insert on app_public.units
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_units__parents();
+create trigger _970_parents_again after update of floor_plan_id, lot_id, project_id on app_public.units
+  for each row
+  when (
+    old.floor_plan_id is distinct from new.floor_plan_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_units__parents();
 
 create function app_private.tg_units__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26797,6 +28732,29 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_units__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -27222,6 +29180,13 @@ create trigger _950_events_insert after insert on app_public.user_integrations
 create trigger _950_events_update after update on app_public.user_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_user_integrations__event_update();
+create trigger _970_parents after insert on app_public.user_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_user_integrations__parents();
+create trigger _970_parents_again after update of user_id on app_public.user_integrations
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_user_integrations__parents();
 
 create function app_private.tg_user_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27379,6 +29344,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_user_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -27455,7 +29439,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()))
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
   with check (id = (select app_public.current_user_id()));
 create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
   using (
@@ -27875,6 +29859,35 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 
 grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
 
+create trigger _970_parents after insert on app_public.webhook_deliveries
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhook_deliveries__parents();
+create trigger _970_parents_again after update of organization_id, webhook_id on app_public.webhook_deliveries
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.webhook_id is distinct from new.webhook_id)
+  execute function app_private.tg_webhook_deliveries__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhook_deliveries__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.webhooks p where p.id = n.webhook_id) is not null) then 'webhooks webhook_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.webhooks p where p.id = new.webhook_id) is not null then 'webhooks webhook_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
 
@@ -28024,6 +30037,16 @@ create trigger _950_events_insert after insert on app_public.webhooks
 create trigger _950_events_update after update on app_public.webhooks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_webhooks__event_update();
+create trigger _970_parents after insert on app_public.webhooks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhooks__parents();
+create trigger _970_parents_again after update of integration_id, organization_id on app_public.webhooks
+  for each row
+  when (
+    old.integration_id is distinct from new.integration_id
+    or old.organization_id is distinct from new.organization_id
+  )
+  execute function app_private.tg_webhooks__parents();
 
 create function app_private.tg_webhooks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28229,6 +30252,27 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhooks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organization_integrations p where p.id = n.integration_id) is not null) then 'organization_integrations integration_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.organization_integrations p where p.id = new.integration_id) is not null then 'organization_integrations integration_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_webhooks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28495,6 +30539,17 @@ create trigger _950_events_insert after insert on app_public.workflow_executions
 create trigger _950_events_update after update on app_public.workflow_executions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflow_executions__event_update();
+create trigger _970_parents after insert on app_public.workflow_executions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_executions__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, workflow_id on app_public.workflow_executions
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.workflow_id is distinct from new.workflow_id
+  )
+  execute function app_private.tg_workflow_executions__parents();
 
 create function app_private.tg_workflow_executions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28743,6 +30798,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_executions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the execution can take from its status.
@@ -28874,12 +30952,38 @@ create trigger _200_segments before insert on app_public.workflow_steps
   for each row
   when (new.type::text = 'SEND_SMS' and jsonb_typeof((new.config -> 'body')) = 'string')
   execute function app_private.tg_workflow_steps__segments();
+create trigger _970_parents after insert on app_public.workflow_steps
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_steps__parents();
+create trigger _970_parents_again after update of workflow_id on app_public.workflow_steps
+  for each row
+  when (old.workflow_id is distinct from new.workflow_id)
+  execute function app_private.tg_workflow_steps__parents();
 
 create function app_private.tg_workflow_steps__immutable() returns trigger
 language plpgsql as $function$
 begin
   raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_steps__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- Refuses a text message that cannot but be too long.
 create function app_private.tg_workflow_steps__segments() returns trigger
@@ -29054,6 +31158,13 @@ create trigger _950_events_insert after insert on app_public.workflows
 create trigger _950_events_update after update on app_public.workflows
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflows__event_update();
+create trigger _970_parents after insert on app_public.workflows
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflows__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.workflows
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_workflows__parents();
 
 create function app_private.tg_workflows__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -29303,6 +31414,27 @@ begin
   return old;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflows__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_workflows__times() returns trigger
 language plpgsql as $function$
 begin
@@ -29332,7 +31464,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(jsonb_object_agg(v.value, (
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
-  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  where exists (select from app_public.workflows k where k.id = w.id
+    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
 $function$;
 grant execute on function app_public.workflows_counts(app_public.workflows) to plat_anonymous, plat_user;
 
@@ -29927,7 +32060,7 @@ create unique index user_identities_username on app_hidden.user_identities (lowe
 
 alter table app_hidden.user_identities enable row level security;
 create policy self on app_hidden.user_identities for update to plat_user
-  using (user_id = (select app_public.current_user_id()));
+  using (user_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_anonymous, plat_user
   using (
     user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids()))
@@ -34037,7 +36170,7 @@ create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
-  select greatest(0, b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id)
+  select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
     - coalesce((select sum(d.amount_paid) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
@@ -34050,7 +36183,7 @@ grant execute on function app_public.binding_offers_purchase_price_balance(
 -- The price and what the personalization comes to.
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
 language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
+as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
@@ -34270,35 +36403,9 @@ create function app_public.convert_lead(
   purchase_date date default null::date, estimated_closing_date date default null::date
 ) returns app_public.buyers
 language plpgsql as $function$
-declare
-  lead app_public.leads;
-  permission text;
 begin
   perform app_hidden.require_viewer();
-  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
-  if lead.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  end if;
-  foreach permission in array array['lead.write', 'buyer.write'] loop
-    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
-        jsonb_build_object('permission', permission));
-    end if;
-  end loop;
-  if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
-  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
-    and u.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
-  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
-    and l.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
-  elsif reservation_id is not null and not exists (
-    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
-      then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
-  end if;
-  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+  return app_private.convert_lead(lead_id, reservation_id, unit_id, lot_id, price,
     app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
       estimated_closing_date);
 end $function$;
@@ -34486,7 +36593,7 @@ begin
   perform app_hidden.require_viewer();
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -34533,7 +36640,7 @@ begin
     return lead;
   end;
   if agent is distinct from null then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -34548,15 +36655,22 @@ grant execute on function app_public.create_lead(
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  negotiation_id uuid;
+  negotiation uuid;
+  countered uuid;
   rights record;
 begin
   perform app_hidden.require_viewer();
-  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
-  select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
+  negotiation := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  select * into rights from app_private.begin_deal(negotiation, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys,
     'You may make offers for the side of the buyer only.');
-  perform app_private.lock_negotiation(negotiation_id);
+  -- Offers of other negotiations are as unknown as those that there are not.
+  countered := app_hidden.record_id('offers', nullif(btrim(input ->> 'parent_id'), ''), 'parentId');
+  if countered is not null and not exists (select from app_public.offers o
+    where o.id = countered and o.negotiation_id = negotiation) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such offer.', '{"field": "parentId"}');
+  end if;
+  perform app_private.lock_negotiation(negotiation);
   return app_hidden.create_record(null::app_public.offers, input);
 end $function$;
 grant execute on function app_public.create_offer(jsonb) to plat_anonymous, plat_user;
@@ -36343,7 +38457,7 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   -- Of appointments that the viewer sees only.
-  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+  perform app_hidden.lock_seen('app_public.appointments', a.id) from app_public.appointments a
     where a.id = app_hidden.record_id('appointments', input ->> 'id');
   return app_hidden.update_record(null::app_public.appointments, input);
 end $function$;
@@ -36362,12 +38476,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
-    perform app_private.lock_purchase(b.id) from app_public.buyers b
+    perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -36387,12 +38501,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ? 'assignee_id' then
-    perform app_private.lock_lead(l.id) from app_public.leads l
+    perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
   lead := app_hidden.update_record(null::app_public.leads, input);
   if input ? 'agent' then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36411,7 +38525,7 @@ begin
   if input ->> 'status' = 'CANCELLED' then
     select n.id into negotiation_id from app_public.negotiations n
       where n.id = app_hidden.record_id('negotiations', input ->> 'id');
-    perform app_private.lock_negotiation(negotiation_id);
+    perform app_hidden.lock_seen('app_public.negotiations', negotiation_id);
   end if;
   return app_hidden.update_record(null::app_public.negotiations, input);
 end $function$;
@@ -36646,7 +38760,7 @@ begin
     end if;
     perform app_hidden.refuse('reservations', 'change');
   end if;
-  perform app_private.lock_reservation(reservation.id);
+  perform app_hidden.lock_seen('app_public.reservations', reservation.id);
   return app_hidden.update_record(null::app_public.reservations, input);
 end $function$;
 grant execute on function app_public.update_reservation(jsonb) to plat_anonymous, plat_user;
@@ -37239,7 +39353,7 @@ begin
       '{"field": "organizationId"}');
   end if;
   if deposit.id is not null then
-    due := app_public.deposits_amount_due(deposit);
+    due := app_private.deposit_due(deposit);
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
@@ -37650,7 +39764,7 @@ begin
 end $function$;
 grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
 
--- Users who share an organization with the viewer.
+-- Users who share an organization with the viewer; by an access token, one in which it opens something.
 create function app_hidden.colleague_ids() returns setof uuid
 language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -37660,7 +39774,10 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      -- Whose records a token reads, of those it reads who they are.
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
@@ -38416,6 +40533,25 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+
+-- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
+create function app_hidden.lock_seen(relation regclass, id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if id is null or not app_private.viewer_sees(relation, id) then
+    return;
+  end if;
+  case relation::text
+    when 'app_public.leads' then perform app_private.lock_lead(id);
+    when 'app_public.buyers' then perform app_private.lock_purchase(id);
+    when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
+    when 'app_public.appointments' then
+      perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+        where a.id = lock_seen.id;
+  end case;
+end $function$;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39909,12 +42045,15 @@ end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
--- The purchases that are assigned to the viewer.
-create function app_hidden.viewer_assigned_buyers() returns setof uuid
+-- The purchases that are assigned to the viewer, where they have the permission.
+create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -39970,11 +42109,12 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
 
--- The agents of the purchases that the viewer makes, or that are assigned to them.
+-- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.agent_id from app_public.buyers b where b.agent_id is not null
-    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
+    and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+      or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
 
@@ -40702,6 +42842,15 @@ begin
     on conflict do nothing returning id into found_id;
   return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $function$;
+
+-- What a discount comes to in a personalization that the viewer has a part in; null of others.
+create function app_private.amount_of_discount(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.discount_amount(d) from app_public.personalization_discounts d
+  join app_public.personalizations p on p.id = d.personalization_id
+  where d.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
 create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
 language plpgsql stable as $function$
@@ -42413,25 +44562,49 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_private.construction_has_come_to(text, text) to plat_anonymous, plat_user;
 
--- @withoutViewer Callers have seen the lead as the viewer, who may convert it.
---
--- Makes a purchase of a lead.
+-- Makes a purchase of a lead that the viewer may convert.
 create function app_private.convert_lead(
-  lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text,
-  purchase_date date, estimated_closing_date date
+  lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text, purchase_date date,
+  estimated_closing_date date
 ) returns app_public.buyers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  lead app_public.leads;
+  permission text;
   reservation app_public.reservations;
   candidates uuid[];
-  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
-    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
-    from app_public.projects p where p.id = lead.project_id);
+  rescission_ends_at timestamptz;
   asking numeric := price;
   existing_id uuid;
   result app_public.buyers;
 begin
+  select * into lead from app_public.leads l where l.id = convert_lead.lead_id
+    and app_private.viewer_sees('app_public.leads', l.id);
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id and app_private.viewer_sees('app_public.lots', l.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id
+      and app_private.viewer_sees('app_public.reservations', r.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  select app_private.rescission_end(coalesce(purchase_date, (now() at time zone p.time_zone)::date), p.rescission_days,
+    p.time_zone) into rescission_ends_at from app_public.projects p where p.id = lead.project_id;
   if reservation_id is null then
     candidates := array(select r.id from app_public.reservations r
       where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
@@ -42487,9 +44660,7 @@ begin
     returning * into result;
   return result;
 end $function$;
-grant execute on function app_private.convert_lead(
-  app_public.leads, uuid, uuid, uuid, numeric, text, date, date
-) to plat_user;
+grant execute on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) to plat_user;
 
 -- Gives a purchase the deposits of its project's schedule that neither it nor its lead has yet; returns how many.
 create function app_private.copy_deposit_schedule(buyer_id uuid) returns integer
@@ -42608,7 +44779,7 @@ begin
       else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
         'app_public.current_user_id())', table_name) end),
     format(branch, buyer_permission, case when has_assignee then mine
-      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
+      else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $function$;
 
 -- What it takes to read the records that a condition or the config of a step speaks of.
@@ -42622,6 +44793,13 @@ language sql stable as $function$
         then '{audit.read}'
       when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
     where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
+
+-- What is to be paid of a deposit, whoever asks.
+create function app_private.deposit_due(d app_public.deposits) returns numeric
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
 $function$;
 
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
@@ -42695,8 +44873,6 @@ begin
     where d.id = gone.delivery_id;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its
 --   highest amount at most; what was agreed once it is approved.
 create function app_private.discount_amount(d app_public.personalization_discounts) returns numeric
@@ -42715,8 +44891,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
           j.currency)))
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
-grant execute on function app_private.discount_amount(app_public.personalization_discounts) to plat_anonymous,
-plat_user;
 
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
@@ -42813,11 +44987,14 @@ begin
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
   perform set_config('plat.service', 'on', true);
-  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+  -- One that is disabled could be refreshed to what it was: it loses its credentials, too.
+  for one in select i.id, i.name, i.status from app_public.user_integrations i where i.user_id = end_access.user_id
     and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
   loop
     perform app_private.suspend_user_integration(one.id, reason);
-    ending.integrations := ending.integrations || one.name::text;
+    if one.status <> 'DISABLED' then
+      ending.integrations := ending.integrations || one.name::text;
+    end if;
   end loop;
   perform set_config('plat.service', before, true);
   delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
@@ -43792,9 +45969,8 @@ language sql immutable as $function$
     ['SOLD', 'AVAILABLE', 'service']]
 $function$;
 
--- @withoutViewer Callers have seen the purchase as the viewer, who may change it.
---
--- Voids the former link of a purchase and enqueues the mail with a new one; refuses floods of mail.
+-- Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses
+--   floods of mail.
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -43803,7 +45979,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -44168,6 +46348,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
 
@@ -44210,8 +46391,6 @@ begin
   perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a lead and, before it, its deals.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44221,10 +46400,7 @@ begin
   perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
   perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
 end $function$;
-grant execute on function app_private.lock_lead(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and its lead, before what hangs on them.
 create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44234,10 +46410,7 @@ begin
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $function$;
-grant execute on function app_private.lock_lead_or_buyer(uuid, uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44251,10 +46424,7 @@ begin
     and n.deleted_at is null for no key update;
   return negotiation;
 end $function$;
-grant execute on function app_private.lock_negotiation(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and, before it, what hangs on it.
 create function app_private.lock_purchase(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44263,10 +46433,7 @@ begin
     where b.id = lock_purchase.id;
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $function$;
-grant execute on function app_private.lock_purchase(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a reservation and what it is about, in the order of locks, and returns it as it is now.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44278,7 +46445,6 @@ begin
   select * into reservation from app_public.reservations r where r.id = reservation_id for no key update;
   return reservation;
 end $function$;
-grant execute on function app_private.lock_reservation(uuid) to plat_user;
 
 -- Locks the records that a step changes.
 create function app_private.lock_subjects(table_name text, ids uuid[]) returns void
@@ -44702,6 +46868,60 @@ begin
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;
+end $function$;
+
+-- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
+--   somebody else at the same time: a deleted record keeps its row and its keys.
+create function app_private.make_parent_checks() returns void
+language plpgsql as $function$
+declare
+  child record;
+  function_name text;
+begin
+  -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
+  for child in
+    select r.oid::regclass as relation, r.relname,
+      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
+        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
+        order by a.attnum) as of_all,
+      string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
+        k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
+      string_agg(distinct format('%I', a.attname), ', ') as columns,
+      string_agg(distinct format('old.%1$I is distinct from new.%1$I', a.attname), ' or ') as moved
+    from pg_constraint k
+    join pg_class r on r.oid = k.conrelid
+    join pg_class p on p.oid = k.confrelid
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
+      and r.relnamespace = 'app_public'::regnamespace
+      and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
+    group by r.oid, r.relname
+  loop
+    function_name := format('tg_%s__parents', child.relname);
+    execute format('create function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
+declare
+  gone text;
+begin
+  if tg_level = ''STATEMENT'' then
+    gone := case
+      %s end;
+  else
+    gone := case
+      %s end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, '' '', 1), split_part(gone, '' '', 2));
+  end if;
+  return null;
+end', child.of_all, child.of_one));
+    execute format('comment on function app_private.%I() is %L', function_name,
+      'Refuses a row of a record that was deleted meanwhile.');
+    execute format('create trigger _970_parents after insert on %s referencing new table as new_rows
+      for each statement execute function app_private.%I()', child.relation, function_name);
+    execute format('create trigger _970_parents_again after update of %s on %s for each row when (%s)
+      execute function app_private.%I()', child.columns, child.relation, child.moved, function_name);
+  end loop;
 end $function$;
 
 create function app_private.make_price_part(
@@ -45664,13 +47884,12 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
 
--- @withoutViewer Callers have seen the report as the viewer; it notes the time only.
---
--- Notes, to the minute, that a report was looked at.
+-- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  if current_setting('transaction_read_only') = 'on' then
+  if current_setting('transaction_read_only') = 'on'
+    or not app_private.viewer_sees('app_public.custom_reports', note_report_run.id) then
     return;
   end if;
   insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
@@ -45939,6 +48158,15 @@ begin
   return result;
 end $function$;
 
+-- What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.
+create function app_private.options_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.options_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
+
 -- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
 create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
 language plpgsql stable as $function$
@@ -46007,6 +48235,19 @@ begin
   return card;
 end $function$;
 
+-- The deposits that are paid of a purchase that the viewer sees; null of others.
+create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
+      and d.deleted_at is null), 0)
+  from app_public.buyers b where b.id = $1
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.paid_of_purchase(uuid) to plat_anonymous, plat_user;
+
 -- Pauses an execution that the viewer was seen to see.
 create function app_private.pause_execution(
   id uuid, reason text, resume_at timestamp with time zone
@@ -46050,7 +48291,7 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_public.deposits_amount_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
   end if;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
@@ -46188,8 +48429,6 @@ begin
   end if;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
 --   of the currency.
 create function app_private.personalization_sums(
@@ -46212,11 +48451,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     from app_public.projects j where j.id = p.project_id
   ) t
 $function$;
-grant execute on function app_private.personalization_sums(app_public.personalizations) to plat_anonymous,
-plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What the options chosen for a unit by a lead or buyer come to.
 create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46224,7 +48459,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
     and p.deleted_at is null
 $function$;
-grant execute on function app_private.personalization_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
 
 -- Keeps the coordinates of cities, objects {id, latitude, longitude}; null where they are unknown.
 create function app_private.place_cities(places jsonb) returns void
@@ -46269,6 +48503,18 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+
+-- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
+create function app_private.price_of_deposit(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
+    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
+        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
+        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+      or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
+$function$;
+grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -46696,6 +48942,14 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
 
+create function app_private.refuse_gone(table_name text, column_name text) returns void
+language plpgsql as $function$
+begin
+  perform app_hidden.fail('NOT_FOUND',
+    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
+    jsonb_build_object('field', app_hidden.camel(column_name)));
+end $function$;
+
 -- Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.
 create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
 language plpgsql stable as $function$
@@ -46981,6 +49235,17 @@ language sql as $function$
     job_key => 'user__verification_requested ' || user_id)
 $function$;
 
+-- Refuses a buyer who sets the day by which they have to choose.
+create function app_private.require_due_on(p app_public.personalizations) returns void
+language plpgsql stable as $function$
+begin
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
+    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
+      '{"permission": "sale.write", "field": "dueOn"}');
+  end if;
+end $function$;
+
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46999,12 +49264,15 @@ begin
 end $function$;
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_anonymous, plat_user;
 
--- The execution, locked, so between two steps. Callers have seen it as the viewer.
+-- The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   execution app_public.workflow_executions;
 begin
+  if not app_private.viewer_sees('app_public.workflow_executions', id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such workflow execution.', '{"field": "id"}');
+  end if;
   perform app_hidden.require_organization(e.organization_id, 'workflow.run') from app_public.workflow_executions e
     where e.id = require_execution.id;
   select e.* into execution from app_public.workflow_executions e where e.id = require_execution.id for no key update;
@@ -47319,6 +49587,9 @@ declare
   done boolean := true;
 begin
   -- One after the other: whoever comes second finds what the first one did.
+  if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
+  end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',
@@ -47932,6 +50203,33 @@ language sql stable as $function$
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
 $function$;
 
+-- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
+create function app_private.sees_personalization(p app_public.personalizations) returns boolean
+language sql stable as $function$
+  select app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.read')
+    or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'buyer.read')
+    or p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or p.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+$function$;
+
+-- Whether the viewer sees a project, for functions that run as the owner.
+create function app_private.sees_project(project_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
+    and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
+      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
+$function$;
+
+-- Whether the viewer sees the units of a floor plan that are for sale.
+create function app_private.sees_units_of_plan(floor_plan_id uuid) returns boolean
+language sql stable as $function$
+  select app_private.sees_project(f.project_id)
+    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+  from app_public.floor_plans f where f.id = $1
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -48026,6 +50324,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and l.registered_at > now() - interval '90 days') l
 $function$;
 
+-- Gives a purchase that the viewer may change its agent, or none.
+create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set agent_id = case when agent is distinct from null
+    then app_private.agent_for(b.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = b.project_id), 'US')) end
+    where b.id = set_agent_of_buyer.buyer_id
+      and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+end $function$;
+grant execute on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) to plat_user;
+
+-- Gives a lead that the viewer may change its agent, or none.
+create function app_private.set_agent_of_lead(lead_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.set_lead_agent(l, agent) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+end $function$;
+grant execute on function app_private.set_agent_of_lead(uuid, app_public.agent_input) to plat_user;
+
 -- What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one
 --   waiting.
 create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
@@ -48039,17 +50358,6 @@ begin
   perform app_private.note_trigger_error(workflow_id, case when state = 'PLAT0' then message
     else 'The service could not start it.' end);
 end $function$;
-
-create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
-  update app_public.buyers b set agent_id = case when agent is distinct from null
-    then app_private.agent_for(buyer.organization_id, agent,
-      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
-    where b.id = buyer.id;
-end $function$;
-grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
 
 -- Says who acts from here on; the role stays, so row security is not what decides.
 create function app_private.set_claims(claims jsonb) returns void
@@ -48108,13 +50416,11 @@ end $function$;
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  -- Only for leads that the viewer has just written: the callers did so as the viewer.
   update app_public.leads l set agent_id = case when agent is distinct from null
     then app_private.agent_for(lead.organization_id, agent,
       coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $function$;
-grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
 -- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
@@ -49662,6 +51968,14 @@ create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
 
+-- The sums of a personalization that the viewer has a part in; null of others.
+create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.personalization_sums(p) from app_public.personalizations p
+  where p.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.sums_of_personalization(uuid) to plat_anonymous, plat_user;
+
 -- Suspends what acted in somebody's name, for the reason.
 create function app_private.suspend(relation text, id uuid, reason text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49934,6 +52248,9 @@ declare
   address text := lower(input ->> 'email');
   message app_private.contact_messages;
 begin
+  if organization_id is not null and not app_private.viewer_sees('app_public.organizations', organization_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
@@ -50045,6 +52362,9 @@ declare
   was_created boolean;
   message app_public.project_contact_messages;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
@@ -50499,14 +52819,22 @@ end $function$;
 create function app_private.tg__principal() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  used constant uuid := app_hidden.setting('token_id')::uuid;
   lacking text;
 begin
   -- Of what the service does, whoever had it done answers already.
   if app_public.current_user_id() is null then
     return new;
   end if;
+  if used is not null then
+    -- Whoever revokes it at this moment waits, and finds what was made; or was first.
+    perform from app_public.access_tokens t where t.id = used for share;
+    if app_private.token_ended(used) is not null then
+      perform app_hidden.fail('UNAUTHENTICATED', app_private.token_ended(used));
+    end if;
+  end if;
   new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
-    'principal_token_id', app_hidden.setting('token_id')));
+    'principal_token_id', used));
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
@@ -50597,6 +52925,9 @@ declare
   dependent record;
   amount bigint;
 begin
+  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
+  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
@@ -50793,6 +53124,31 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     where i.user_id = app_public.current_user_id() and i.email = lower($1) and u.email_verified_at is not null
       and app_hidden.setting('scopes') is null)
 $function$;
+
+-- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
+--   functions that run as the owner.
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
+  condition text;
+  result boolean;
+begin
+  select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
+      '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
+      'g')), ' or ') into condition
+    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+      and viewer = any (p.polroles);
+  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
+      ~ '\mFROM app_public\.'
+    or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
+    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+  end if;
+  execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
+    into result using id;
+  return result;
+end $function$;
 
 -- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
 --   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
@@ -51772,7 +54128,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 17, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
     'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.'),
   ('BUYERS', 18, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
-    'How much of it is a loan.'),
+    'How much of it is a loan; a term of the sale, for whoever sees the purchase.'),
   ('BUYERS', 19, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'Purchase price.'),
   ('BUYERS', 2, 'fullName', 'app_public.buyers_full_name(t)', 'TEXT', 'text', null, true,
     'Given and family name; without them the name on the contract, the company or the e-mail address.'),
@@ -52221,7 +54577,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When it was signed.'),
   ('PERSONALIZATIONS', 8, 'lockedAt', 't.locked_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it is being built.'),
-  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true, 'By when the options are to be chosen.'),
+  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true,
+    'By when the options are to be chosen; set by the sales team.'),
   ('PHONE_CALLS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('PHONE_CALLS', 10, 'notes', 't.notes', 'TEXT', 'app_public.long_text', null, false, 'What was said.'),
   ('PHONE_CALLS', 11, 'recordingUrl', 'app_public.phone_calls_recording_url(t)', 'TEXT', 'app_public.url',
