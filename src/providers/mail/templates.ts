@@ -1,3 +1,4 @@
+import { sanitizeMailHtml } from "./sanitizeHtml.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
 /** All texts that the service sends, one function each. */
@@ -273,7 +274,7 @@ export function composedMail(
   const { subject, html, organization, workflow, toTeam } = values;
   return render({
     subject,
-    html,
+    html: html === null ? null : sanitizeMailHtml(html),
     ...written(
       values,
       toTeam
