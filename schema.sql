@@ -102,6 +102,17 @@ create policy own on app_public.access_tokens for select to plat_user
 
 grant select on app_public.access_tokens to plat_anonymous, plat_user;
 
+create trigger _600_deadline_access_token after insert on app_public.access_tokens
+  for each row
+  when (new.expires_at is not null)
+  execute function app_private.tg_access_token__deadline();
+create trigger _600_deadline_again_access_token after update of revoked_at, expires_at on app_public.access_tokens
+  for each row
+  when (old.revoked_at is distinct from new.revoked_at or old.expires_at is distinct from new.expires_at)
+  execute function app_private.tg_access_token__deadline();
+create trigger _800_review after update on app_public.access_tokens
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__review();
 create trigger _900_touch before update on app_public.access_tokens
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.access_tokens
@@ -113,6 +124,19 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+
+create function app_private.tg_access_token__deadline() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if new.expires_at is not null and (new.revoked_at is null) then
+    insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
+      values ('access_token', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
+      on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
+  elsif tg_op = 'UPDATE' then
+    delete from app_hidden.deadlines d where d.kind = 'access_token' and d.record_id = new.id;
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_access_tokens__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -269,6 +293,19 @@ begin
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
+
+create function app_private.tg_access_tokens__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended uuid;
+begin
+  for ended in select distinct n.user_id from new_rows n join old_rows o on o.id = n.id
+    where n.revoked_at is not null and o.revoked_at is null
+  loop
+    perform app_private.review_principals(ended);
+  end loop;
+  return null;
+end $function$;
 
 -- What happened to it, latest first.
 create function app_public.access_tokens_events(r app_public.access_tokens) returns setof app_public.events
@@ -795,7 +832,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.expires_at is not null and (new.deleted_at is null and new.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')) then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('agreement', new.id, new.organization_id, new.expires_at)
+      values ('agreement', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'agreement' and d.record_id = new.id;
@@ -2751,7 +2788,7 @@ begin
   if new.rescission_ends_at is not null and (new.status = 'IN_REVIEW'
   and new.deleted_at is null) then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('rescission', new.id, new.organization_id, new.rescission_ends_at)
+      values ('rescission', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.rescission_ends_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'rescission' and d.record_id = new.id;
@@ -3397,6 +3434,7 @@ create table app_public.custom_exports (
   filter                   jsonb,
   -- In which order: a list of names of columns, or of {column, direction}; the latest first where left out.
   sort                     jsonb,
+  -- @inert It is run by somebody, as they see the records.
   -- @behavior -*
   --
   -- Who created it.
@@ -3693,6 +3731,7 @@ create table app_public.custom_reports (
   chart                    app_public.chart_type, -- How it is drawn.
   -- Who finds it; each sees of its rows what they may see.
   visibility               app_public.report_visibility not null default 'PRIVATE',
+  -- @inert It is read by somebody, as they see the records.
   -- @behavior -*
   --
   -- Who created it.
@@ -5396,7 +5435,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.due_at is not null and (new.status in ('OPEN', 'FAILED')) then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('escalation_ticket', new.id, new.organization_id, new.due_at)
+      values ('escalation_ticket', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.due_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'escalation_ticket' and d.record_id = new.id;
@@ -5907,6 +5946,10 @@ create table app_public.exports (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint exports_pkey primary key (id),
   -- @fieldName customExport
   -- @foreignFieldName exports
@@ -5924,6 +5967,13 @@ create table app_public.exports (
   -- The organization.
   constraint exports_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint exports_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName project
   -- @backwardBehavior -*
   --
@@ -5940,6 +5990,7 @@ create table app_public.exports (
 
 create index exports_custom_export on app_public.exports (custom_export_id, id desc);
 create index exports_organization on app_public.exports (organization_id, id desc);
+create index exports_principal_token on app_public.exports (principal_token_id);
 create index exports_project on app_public.exports (project_id);
 create index exports_requested_by on app_public.exports (requested_by_id);
 create index exports_unfinished on app_public.exports (organization_id, requested_by_id)
@@ -5957,6 +6008,8 @@ create policy requesters_and_managers on app_public.exports for select to plat_u
 
 grant select on app_public.exports to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.exports
+  for each row execute function app_private.tg__principal('requested_by_id', 'app_private.export_lacks');
 create trigger _300_state before update on app_public.exports
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -5999,7 +6052,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.expires_at is not null and (new.status = 'COMPLETED') then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('export', new.id, new.organization_id, new.expires_at)
+      values ('export', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'export' and d.record_id = new.id;
@@ -6042,7 +6095,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from old_rows n order by n.id returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6093,7 +6147,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), _last - _amount + row_number() over () from new_rows n;
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -6120,7 +6175,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n returning stream_id)
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6160,7 +6216,8 @@ begin
     || case when o.completed_at is distinct from n.completed_at then jsonb_build_object('completedAt', jsonb_build_array(to_char(o.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.expires_at is distinct from n.expires_at then jsonb_build_object('expiresAt', jsonb_build_array(to_char(o.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.error is distinct from n.error then jsonb_build_object('error', jsonb_build_array(o.error, n.error)) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.sort as sort,
     n.error as error,
     n.filter as filter,
@@ -6180,7 +6237,8 @@ begin
     n.requested_by_id as "requestedById",
     n.custom_export_id as "customExportId",
     n.organization_id as "organizationId",
-    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    to_char(n.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "statusChangedAt",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.custom_export_id,
@@ -6200,7 +6258,8 @@ begin
     o.completed_at,
     o.expires_at,
     o.error,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -6221,7 +6280,8 @@ begin
     n.completed_at,
     n.expires_at,
     n.error,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -6238,6 +6298,18 @@ create function app_public.exports_events(r app_public.exports) returns setof ap
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.exports_events(app_public.exports) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.exports_principal_token(r app_public.exports) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.exports c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.exports_principal_token(app_public.exports) to plat_anonymous, plat_user;
 
 -- @notNull
 --
@@ -12206,7 +12278,10 @@ create table app_public.offers (
   -- Until when it stands.
   expires_at               timestamp with time zone     not null,
   parent_id                uuid, -- The offer it answers: the pending one, also where left out.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who made it.
+  -- @inert An offer does nothing by itself.
+  --
+  -- Who made it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   withdrawn_at             timestamp with time zone, -- When it was taken back.
   -- Whether the team entered it for the buyer.
   manual                   boolean                      not null default false,
@@ -12428,7 +12503,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.expires_at is not null and (new.status = 'PENDING') then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('offer', new.id, new.organization_id, new.expires_at)
+      values ('offer', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'offer' and d.record_id = new.id;
@@ -13570,6 +13645,14 @@ create table app_public.organization_integrations (
   --
   -- Who connected it.
   connected_by_id          uuid,
+  -- @behavior -*
+  --
+  -- In whose name it acts: whoever connected or refreshed it last.
+  principal_id             uuid,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint organization_integrations_pkey primary key (id),
   -- @fieldName app
   -- @backwardBehavior -*
@@ -13591,6 +13674,20 @@ create table app_public.organization_integrations (
   -- The organization.
   constraint organization_integrations_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name it acts: whoever connected or refreshed it last. It is disabled when they may not administer the
+  --   organization, or read what it sends, any more.
+  constraint organization_integrations_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint organization_integrations_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint organization_integrations_config_object check (jsonb_typeof(config) = 'object'),
   constraint integration_app_id_not_null not null app_id,
   constraint integration_config_not_null not null config,
@@ -13606,6 +13703,8 @@ create index organization_integrations_app on app_public.organization_integratio
 create index organization_integrations_connected_by on app_public.organization_integrations (connected_by_id);
 create index organization_integrations_organization on app_public.organization_integrations (organization_id, id)
   where deleted_at is null;
+create index organization_integrations_principal on app_public.organization_integrations (principal_id);
+create index organization_integrations_principal_token on app_public.organization_integrations (principal_token_id);
 create unique index organization_integrations_request on app_public.organization_integrations (request_key);
 
 alter table app_public.organization_integrations enable row level security;
@@ -13616,6 +13715,17 @@ create policy worker on app_public.organization_integrations for select to plat_
 
 grant select on app_public.organization_integrations to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.organization_integrations
+  for each row execute function app_private.tg__principal(
+    'principal_id', 'app_private.organization_integration_lacks'
+  );
+create trigger _150_principal_again before update on app_public.organization_integrations
+  for each row
+  when (
+    old.principal_id is distinct from new.principal_id
+    or old.principal_token_id is distinct from new.principal_token_id
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.organization_integration_lacks');
 create trigger _300_state before update on app_public.organization_integrations
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -13672,10 +13782,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from old_rows n order by n.id returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13714,10 +13826,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), _last - _amount + row_number() over () from new_rows n;
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -13732,10 +13846,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from new_rows n returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13766,7 +13882,9 @@ begin
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.organization_id is distinct from n.organization_id then jsonb_build_object('organizationId', jsonb_build_array(o.organization_id, n.organization_id)) else '{}' end
-    || case when o.connected_by_id is distinct from n.connected_by_id then jsonb_build_object('connectedById', jsonb_build_array(o.connected_by_id, n.connected_by_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.connected_by_id is distinct from n.connected_by_id then jsonb_build_object('connectedById', jsonb_build_array(o.connected_by_id, n.connected_by_id)) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.app_id as "appId",
     n.config as config,
@@ -13774,10 +13892,12 @@ begin
     to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "deletedAt",
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
+    n.principal_id as "principalId",
     n.status_reason as "statusReason",
     n.connected_by_id as "connectedById",
     n.organization_id as "organizationId",
-    n.external_account as "externalAccount") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.app_id,
     o.name,
     o.status,
@@ -13788,7 +13908,9 @@ begin
     o.inserted_at,
     o.deleted_at,
     o.organization_id,
-    o.connected_by_id) is distinct
+    o.connected_by_id,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.app_id,
     n.name,
@@ -13800,7 +13922,9 @@ begin
     n.inserted_at,
     n.deleted_at,
     n.organization_id,
-    n.connected_by_id) order by n.id returning stream_id)
+    n.connected_by_id,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13824,6 +13948,22 @@ create function app_public.organization_integrations_events(
 language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_integrations_events(
+  app_public.organization_integrations
+) to plat_anonymous, plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.organization_integrations_principal_token(
+  r app_public.organization_integrations
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.organization_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.organization_integrations_principal_token(
   app_public.organization_integrations
 ) to plat_anonymous, plat_user;
 
@@ -13853,6 +13993,11 @@ create table app_public.organization_invites (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  revoked_reason           text, -- Why the service took it back; null where somebody did.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint organization_invites_pkey primary key (id),
   -- @backwardBehavior -*
   --
@@ -13871,6 +14016,13 @@ create table app_public.organization_invites (
   -- The organization to join.
   constraint organization_invites_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint organization_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint organization_invites_accepted check ((status::text = 'ACCEPTED') = (accepted_at is not null)),
   constraint organization_invites_email_lower check (email::text = lower(email::text)),
   constraint organization_invites_revoked check ((status::text = 'REVOKED') = (revoked_at is not null))
@@ -13882,6 +14034,7 @@ create index organization_invites_invited_by on app_public.organization_invites 
 create unique index organization_invites_one_pending on app_public.organization_invites (organization_id, email)
   where status::text = 'PENDING';
 create index organization_invites_organization on app_public.organization_invites (organization_id, id);
+create index organization_invites_principal_token on app_public.organization_invites (principal_token_id);
 
 alter table app_public.organization_invites enable row level security;
 create policy admins on app_public.organization_invites for select to plat_user
@@ -13889,6 +14042,12 @@ create policy admins on app_public.organization_invites for select to plat_user
 
 grant select on app_public.organization_invites to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.organization_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
+create trigger _150_principal_again before update on app_public.organization_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.invite_lacks');
 create trigger _900_touch before update on app_public.organization_invites
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.organization_invites
@@ -13929,7 +14088,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -13973,7 +14134,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -13993,7 +14156,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -14026,7 +14191,9 @@ begin
     || case when o.accepted_at is distinct from n.accepted_at then jsonb_build_object('acceptedAt', jsonb_build_array(to_char(o.accepted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.accepted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.accepted_by_id is distinct from n.accepted_by_id then jsonb_build_object('acceptedById', jsonb_build_array(o.accepted_by_id, n.accepted_by_id)) else '{}' end
     || case when o.revoked_at is distinct from n.revoked_at then jsonb_build_object('revokedAt', jsonb_build_array(to_char(o.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.revoked_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.revoked_reason is distinct from n.revoked_reason then jsonb_build_object('revokedReason', jsonb_build_array(o.revoked_reason, n.revoked_reason)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.role as role,
     n.email as email,
     to_char(n.sent_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "sentAt",
@@ -14039,7 +14206,9 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.invited_by_id as "invitedById",
     n.accepted_by_id as "acceptedById",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.revoked_reason as "revokedReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.email,
     o.role,
@@ -14052,7 +14221,9 @@ begin
     o.accepted_at,
     o.accepted_by_id,
     o.revoked_at,
-    o.inserted_at) is distinct
+    o.inserted_at,
+    o.revoked_reason,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.email,
@@ -14066,7 +14237,9 @@ begin
     n.accepted_at,
     n.accepted_by_id,
     n.revoked_at,
-    n.inserted_at) order by n.id returning stream_id)
+    n.inserted_at,
+    n.revoked_reason,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -14079,6 +14252,22 @@ language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.organization_invites_events(app_public.organization_invites) to plat_anonymous,
 plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.organization_invites_principal_token(
+  r app_public.organization_invites
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.organization_invites c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.organization_invites_principal_token(
+  app_public.organization_invites
+) to plat_anonymous, plat_user;
 
 -- @ordered
 --
@@ -14423,7 +14612,10 @@ create table app_public.organization_user_connections (
       true, true, true, true, true, true, true, true, true, true, true
     ),
   joined_at                timestamp with time zone     not null default now(), -- Since when.
-  invited_by_id            uuid, -- Who invited the member.
+  -- @inert Members act for themselves.
+  --
+  -- Who invited the member.
+  invited_by_id            uuid,
   last_active_at           timestamp with time zone, -- The last request of the member.
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
@@ -14464,6 +14656,12 @@ create trigger _200_keep_owner before delete or update on app_public.organizatio
   for each row execute function app_private.tg_organization_user_connections__keep_owner();
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
+create trigger _800_review after delete on app_public.organization_user_connections
+  for each row execute function app_private.tg_members__review();
+create trigger _800_review_role after update on app_public.organization_user_connections
+  for each row
+  when (old.role::text is distinct from new.role::text)
+  execute function app_private.tg_members__review();
 create trigger _900_touch before update on app_public.organization_user_connections
   for each row execute function app_private.tg__touch();
 create trigger _950_events_delete after delete on app_public.organization_user_connections
@@ -14475,6 +14673,13 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+
+create function app_private.tg_members__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(old.user_id, old.organization_id);
+  return null;
+end $function$;
 
 -- Deals that a former member worked on have nobody assigned; those of leads follow their leads.
 create function app_private.tg_members__unassign_deals() returns trigger
@@ -15065,6 +15270,7 @@ create table app_public.payment_intents (
   --
   -- Who pays.
   user_id                  uuid                         not null,
+  -- @inert Whoever pays confirms it.
   -- @behavior -*
   --
   -- Who asked for it.
@@ -15175,7 +15381,10 @@ create table app_public.personalization_credits (
   amount                   app_public.money             not null, -- The amount.
   reason                   app_public.long_text, -- Why it is given.
   promotion_id             uuid, -- The promotion that gives it, which must run.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who gave it.
+  -- @inert A credit does nothing by itself.
+  --
+  -- Who gave it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   constraint personalization_credits_pkey primary key (id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
@@ -15484,7 +15693,10 @@ create table app_public.personalization_discounts (
   amount                   app_public.money,
   reason                   app_public.long_text, -- Why it is given.
   promotion_id             uuid, -- The promotion that gives it, which must run.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who gave it.
+  -- @inert A discount does nothing by itself.
+  --
+  -- Who gave it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   constraint personalization_discounts_pkey primary key (id),
   -- @fieldName category
   -- @backwardBehavior -*
@@ -17980,6 +18192,8 @@ create table app_public.processor_refunds (
   note                     app_public.long_text,
   processor_id             text, -- Its id at the processor.
   failure_message          text, -- Why it could not be given back.
+  -- @inert A refund is asked for once.
+  --
   -- Who gave it back; null for what was given back by the service, or at the processor.
   created_by_id            uuid                         default app_public.current_user_id(),
   -- @behavior -*
@@ -23138,6 +23352,8 @@ create table app_public.service_intelligence_generations (
   -- What became of it.
   status                   app_public.generation_status not null default 'PENDING',
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
+  -- @inert A draft is written when it is asked for, and sends nothing.
+  --
   -- Who asked for it; null where a workflow did.
   requested_by_id          uuid                         default app_public.current_user_id(),
   -- @secret
@@ -23263,7 +23479,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.pending_until is not null and (new.status = 'PENDING') then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('generation', new.id, new.organization_id, new.pending_until)
+      values ('generation', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.pending_until)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'generation' and d.record_id = new.id;
@@ -24739,7 +24955,10 @@ create table app_public.tasks (
   status_changed_at        timestamp with time zone     not null default now(), -- Since when it has its status.
   priority                 app_public.task_priority     not null default 'MEDIUM', -- How urgent it is.
   assignee_id              uuid, -- Who does it.
-  created_by_id            uuid                         default app_public.current_user_id(), -- Who created it.
+  -- @inert A task does nothing by itself.
+  --
+  -- Who created it.
+  created_by_id            uuid                         default app_public.current_user_id(),
   due_at                   timestamp with time zone, -- Until when.
   started_at               timestamp with time zone, -- When somebody began.
   completed_at             timestamp with time zone, -- When it was done.
@@ -26946,12 +27165,23 @@ create table app_public.user_integrations (
   -- The request that made it.
   request_key              text,
   user_id                  uuid                         not null,
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint user_integrations_pkey primary key (id),
   -- @fieldName app
   -- @backwardBehavior -*
   --
   -- The application.
   constraint user_integrations_app_id_fkey foreign key (app_id) references app_public.integration_apps(id),
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint user_integrations_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName user
   -- @backwardBehavior -*
   --
@@ -26969,6 +27199,7 @@ create table app_public.user_integrations (
 );
 
 create index user_integrations_app on app_public.user_integrations (app_id);
+create index user_integrations_principal_token on app_public.user_integrations (principal_token_id);
 create unique index user_integrations_request on app_public.user_integrations (request_key);
 create index user_integrations_user on app_public.user_integrations (user_id, id) where deleted_at is null;
 
@@ -26980,6 +27211,12 @@ create policy worker on app_public.user_integrations for select to plat_worker
 
 grant select on app_public.user_integrations to plat_anonymous, plat_user, plat_worker;
 
+create trigger _150_principal before insert on app_public.user_integrations
+  for each row execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
+create trigger _150_principal_again before update on app_public.user_integrations
+  for each row
+  when (old.principal_token_id is distinct from new.principal_token_id)
+  execute function app_private.tg__principal('user_id', 'app_private.user_integration_lacks');
 create trigger _300_state before update on app_public.user_integrations
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -27038,7 +27275,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from old_rows n order by n.id returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27079,7 +27317,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), _last - _amount + row_number() over () from new_rows n;
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -27096,7 +27335,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from new_rows n returning stream_id)
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27126,7 +27366,8 @@ begin
     || case when o.connected_at is distinct from n.connected_at then jsonb_build_object('connectedAt', jsonb_build_array(to_char(o.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.user_id is distinct from n.user_id then jsonb_build_object('userId', jsonb_build_array(o.user_id, n.user_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.app_id as "appId",
     n.config as config,
@@ -27136,7 +27377,8 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     to_char(n.connected_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "connectedAt",
     n.status_reason as "statusReason",
-    n.external_account as "externalAccount") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.external_account as "externalAccount",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.app_id,
     o.name,
     o.status,
@@ -27146,7 +27388,8 @@ begin
     o.connected_at,
     o.inserted_at,
     o.deleted_at,
-    o.user_id) is distinct
+    o.user_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.app_id,
     n.name,
@@ -27157,7 +27400,8 @@ begin
     n.connected_at,
     n.inserted_at,
     n.deleted_at,
-    n.user_id) order by n.id returning stream_id)
+    n.user_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27179,6 +27423,22 @@ language sql stable rows 20
 as $function$ select e.* from app_public.events e where e.subject_id = r.id order by e.id desc $function$;
 grant execute on function app_public.user_integrations_events(app_public.user_integrations) to plat_anonymous,
 plat_user;
+
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.user_integrations_principal_token(
+  r app_public.user_integrations
+) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.user_integrations c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.user_integrations_principal_token(
+  app_public.user_integrations
+) to plat_anonymous, plat_user;
 
 ----------------------------------------------------------------------------------------------------
 -- app_public.users
@@ -27244,6 +27504,14 @@ create trigger _100_slug before insert or update on app_public.users
   for each row execute function app_private.tg__slug('last_name');
 create trigger _200_prepare before insert or update of phone on app_public.users
   for each row execute function app_private.tg_users__prepare();
+create trigger _700_verified after update on app_public.users
+  for each row
+  when (old.email_verified_at is null and new.email_verified_at is not null)
+  execute function app_private.tg_users__verified();
+create trigger _800_review after update on app_public.users
+  for each row
+  when (old.status::text is distinct from new.status::text or old.deleted_at is distinct from new.deleted_at)
+  execute function app_private.tg_users__review();
 create trigger _900_soft_delete before delete on app_public.users
   for each row execute function app_private.tg__soft_delete();
 create trigger _900_touch before update on app_public.users for each row execute function app_private.tg__touch();
@@ -27441,6 +27709,45 @@ begin
   return new;
 end $function$;
 
+create function app_private.tg_users__review() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.review_principals(new.id);
+  return null;
+end $function$;
+
+create function app_private.tg_users__verified() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  -- Whoever proves it is signed in by this session or token.
+  used_session constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('session_id')::uuid end;
+  used_token constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('token_id')::uuid end;
+begin
+  -- An account that nobody has used has nothing to end.
+  if old.last_login_at is null and not exists (select from app_public.access_tokens t where t.user_id = new.id) then
+    return null;
+  end if;
+  perform app_private.end_access(new.id, 'ADDRESS_VERIFIED', used_session, array(
+    with recursive family as (
+      select t.id, t.parent_id from app_public.access_tokens t where t.id = used_token
+      union all
+      select t.id, t.parent_id from family f join app_public.access_tokens t on t.id = f.parent_id
+    )
+    select f.id from family f), null, 'It was made before the e-mail address of its maker was verified.');
+  return null;
+end $function$;
+
+-- What ended when the address was proved for the first time, or the password reset or changed, the last time; null
+--   for everybody but the user.
+create function app_public.users_access_ending(u app_public.users) returns app_public.access_ending
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select (e.ending).* from app_private.access_endings e
+  where e.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+$function$;
+grant execute on function app_public.users_access_ending(app_public.users) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The cards that they pay with, the default first; each sees their own only.
@@ -27626,6 +27933,11 @@ create table app_public.webhooks (
   --
   -- The integration that it belongs to, which is what people see of it.
   integration_id           uuid,
+  principal_id             uuid, -- In whose name events are sent: what they may read.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint webhooks_pkey primary key (id),
   -- @fieldName createdBy
   -- @backwardBehavior -*
@@ -27647,12 +27959,28 @@ create table app_public.webhooks (
   -- The organization.
   constraint webhooks_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name events are sent: whoever created it, changed its address or events, or enabled it last. Only what
+  --   they may read is sent, and nothing once they may not administer the organization any more.
+  constraint webhooks_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint webhooks_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint webhooks_secret_is_not_kept check (secret is null) -- Secrets are not kept.
 );
 
 create index webhooks_created_by on app_public.webhooks (created_by_id);
 create unique index webhooks_integration on app_public.webhooks (integration_id);
 create index webhooks_organization on app_public.webhooks (organization_id, id) where deleted_at is null;
+create index webhooks_principal on app_public.webhooks (principal_id);
+create index webhooks_principal_token on app_public.webhooks (principal_token_id);
 
 alter table app_public.webhooks enable row level security;
 create policy admins on app_public.webhooks for select to plat_user
@@ -27674,6 +28002,16 @@ grant select on app_public.webhooks to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.webhooks to plat_user;
 grant update (url, description, events, status) on app_public.webhooks to plat_user;
 
+create trigger _150_principal before insert on app_public.webhooks
+  for each row execute function app_private.tg__principal('principal_id', 'app_private.webhook_lacks');
+create trigger _150_principal_again before update on app_public.webhooks
+  for each row
+  when (
+    old.url::text is distinct from new.url::text
+    or old.events is distinct from new.events
+    or (new.status::text = 'ENABLED' and old.status::text = any (array['DISABLED', 'PAUSED']))
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.webhook_lacks');
 create trigger _200_prepare before insert or update on app_public.webhooks
   for each row execute function app_private.tg_webhooks__prepare();
 create trigger _300_state before update on app_public.webhooks
@@ -27737,9 +28075,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from old_rows where integration_id is null) n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -27779,9 +28119,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), _last - _amount + row_number() over () from (select * from new_rows where integration_id is null) n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -27797,9 +28139,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from new_rows where integration_id is null) n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
@@ -27831,7 +28175,9 @@ begin
     || case when o.disabled_reason is distinct from n.disabled_reason then jsonb_build_object('disabledReason', jsonb_build_array(o.disabled_reason, n.disabled_reason)) else '{}' end
     || case when o.created_by_id is distinct from n.created_by_id then jsonb_build_object('createdById', jsonb_build_array(o.created_by_id, n.created_by_id)) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.url as url,
     n.events as events,
     n.status as status,
@@ -27839,9 +28185,11 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.secret_prefix as "secretPrefix",
     n.disabled_reason as "disabledReason",
     n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId",
     to_char(n.previous_secret_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "previousSecretExpiresAt") d), null from (select * from new_rows where integration_id is null) n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.url,
@@ -27853,7 +28201,9 @@ begin
     o.disabled_reason,
     o.created_by_id,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.url,
@@ -27865,7 +28215,9 @@ begin
     n.disabled_reason,
     n.created_by_id,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -27969,6 +28321,18 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_public.webhooks_last_delivery_at(app_public.webhooks) to plat_anonymous, plat_user;
 
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.webhooks_principal_token(r app_public.webhooks) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.webhooks c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.webhooks_principal_token(app_public.webhooks) to plat_anonymous, plat_user;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.workflow_executions
 
@@ -28005,7 +28369,10 @@ create table app_public.workflow_executions (
   --
   -- The event that started it.
   trigger_event_id         uuid,
-  started_by_id            uuid, -- Who started it.
+  -- @inert An execution acts in the name of its workflow.
+  --
+  -- Who started it.
+  started_by_id            uuid,
   -- @secret
   --
   -- The step that comes next, or that it waits in; the one at which it ended where it failed or was cancelled, null
@@ -28590,6 +28957,12 @@ create table app_public.workflows (
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
   deleted_at               timestamp with time zone,
+  disabled_reason          text, -- Why it is disabled; null while it is not.
+  principal_id             uuid, -- In whose name it acts: what they may read and change.
+  -- @behavior -*
+  --
+  -- The access token that it was made, or taken over, with.
+  principal_token_id       uuid,
   constraint workflows_pkey primary key (id),
   constraint workflows_id_organization_id_key unique (id, organization_id),
   -- @fieldName createdBy
@@ -28607,6 +28980,20 @@ create table app_public.workflows (
   -- The organization.
   constraint workflows_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade,
+  -- @fieldName principal
+  -- @backwardBehavior -*
+  --
+  -- In whose name it acts: whoever created it, changed its definition or enabled it last. It reads and changes only
+  --   what they may, at every step; it is disabled when they may not manage workflows any more.
+  constraint workflows_principal_id_fkey foreign key (principal_id)
+    references app_public.users(id) on delete set null,
+  -- @behavior -*
+  -- @forwardBehavior -*
+  -- @backwardBehavior -*
+  --
+  -- The access token that it was made with.
+  constraint workflows_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   -- @fieldName project
   -- @backwardBehavior -*
   --
@@ -28619,6 +29006,8 @@ create index workflows_created_by on app_public.workflows (created_by_id);
 create index workflows_enabled on app_public.workflows (organization_id)
   where status::text = 'ENABLED' and deleted_at is null;
 create index workflows_organization on app_public.workflows (organization_id, id desc) where deleted_at is null;
+create index workflows_principal on app_public.workflows (principal_id);
+create index workflows_principal_token on app_public.workflows (principal_token_id);
 create index workflows_project on app_public.workflows (project_id);
 
 alter table app_public.workflows enable row level security;
@@ -28638,6 +29027,17 @@ grant update (name, description, trigger, conditions, reentry) on app_public.wor
 
 create trigger _060_refuse_archived before insert or delete or update on app_public.workflows
   for each row execute function app_private.tg__refuse_archived();
+create trigger _150_principal before insert on app_public.workflows
+  for each row execute function app_private.tg__principal('principal_id', 'app_private.workflow_lacks');
+create trigger _150_principal_again before update on app_public.workflows
+  for each row
+  when (
+    old.trigger is distinct from new.trigger
+    or old.conditions is distinct from new.conditions
+    or old.steps_revision <> new.steps_revision
+    or (new.status::text = 'ENABLED' and old.status::text <> 'ENABLED')
+  )
+  execute function app_private.tg__principal('principal_id', 'app_private.workflow_lacks');
 create trigger _300_state before update on app_public.workflows
   for each row
   when (old.status::text is distinct from new.status::text or false)
@@ -28702,10 +29102,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from old_rows n order by n.id returning stream_id)
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from old_rows n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28749,10 +29152,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), _last - _amount + row_number() over () from new_rows n;
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), _last - _amount + row_number() over () from new_rows n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
@@ -28772,10 +29178,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from new_rows n returning stream_id)
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28811,7 +29220,10 @@ begin
     || case when o.enabled_at is distinct from n.enabled_at then jsonb_build_object('enabledAt', jsonb_build_array(to_char(o.enabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.enabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.disabled_at is distinct from n.disabled_at then jsonb_build_object('disabledAt', jsonb_build_array(to_char(o.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
     || case when o.inserted_at is distinct from n.inserted_at then jsonb_build_object('insertedAt', jsonb_build_array(to_char(o.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
-    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end, (select to_jsonb(d) from (select n.id as id,
+    || case when o.deleted_at is distinct from n.deleted_at then jsonb_build_object('deletedAt', jsonb_build_array(to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char(n.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))) else '{}' end
+    || case when o.disabled_reason is distinct from n.disabled_reason then jsonb_build_object('disabledReason', jsonb_build_array(o.disabled_reason, n.disabled_reason)) else '{}' end
+    || case when o.principal_id is distinct from n.principal_id then jsonb_build_object('principalId', jsonb_build_array(o.principal_id, n.principal_id)) else '{}' end
+    || case when o.principal_token_id is distinct from n.principal_token_id then jsonb_build_object('principalTokenId', jsonb_build_array(o.principal_token_id, n.principal_token_id)) else '{}' end, (select to_jsonb(d) from (select n.id as id,
     n.name as name,
     n.status as status,
     n.reentry as reentry,
@@ -28824,10 +29236,13 @@ begin
     to_char(n.inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "insertedAt",
     n.created_by_id as "createdById",
     n.description as description,
+    n.principal_id as "principalId",
     n.subject_type as "subjectType",
     n.trigger_type as "triggerType",
     n.steps_revision as "stepsRevision",
-    n.organization_id as "organizationId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
+    n.disabled_reason as "disabledReason",
+    n.organization_id as "organizationId",
+    n.principal_token_id as "principalTokenId") d), null from new_rows n join old_rows o on o.id = n.id where row(o.id,
     o.organization_id,
     o.project_id,
     o.name,
@@ -28843,7 +29258,10 @@ begin
     o.enabled_at,
     o.disabled_at,
     o.inserted_at,
-    o.deleted_at) is distinct
+    o.deleted_at,
+    o.disabled_reason,
+    o.principal_id,
+    o.principal_token_id) is distinct
       from row(n.id,
     n.organization_id,
     n.project_id,
@@ -28860,7 +29278,10 @@ begin
     n.enabled_at,
     n.disabled_at,
     n.inserted_at,
-    n.deleted_at) order by n.id returning stream_id)
+    n.deleted_at,
+    n.disabled_reason,
+    n.principal_id,
+    n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
   return null;
 end$function$;
@@ -28906,8 +29327,10 @@ language plpgsql as $function$
 begin
   if new.status = 'ENABLED' then
     new.enabled_at := now();
+    new.disabled_reason := null;
   elsif new.status = 'DISABLED' then
     new.disabled_at := now();
+    new.disabled_reason := coalesce(nullif(new.disabled_reason, old.disabled_reason), 'Disabled by hand.');
   end if;
   return new;
 end $function$;
@@ -28978,6 +29401,18 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_public.workflows_next_run_at(app_public.workflows) to plat_anonymous, plat_user;
 
+-- @withoutViewer It names the token of a row that the viewer has seen.
+--
+-- The access token that it was made, or taken over, with: it does only what that token may do, and ends with it.
+--   Null where somebody did so who was signed in.
+create function app_public.workflows_principal_token(r app_public.workflows) returns app_public.principal_token
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp'
+as $function$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from app_public.workflows c where c.id = r.id and c.principal_token_id = t.id) $function$;
+grant execute on function app_public.workflows_principal_token(app_public.workflows) to plat_anonymous, plat_user;
+
 -- @ordered
 --
 -- The steps of the present revision, in their order.
@@ -29017,6 +29452,7 @@ create table app_hidden.buyer_invites (
   accepted_at              timestamp with time zone,
   accepted_by_id           uuid,
   inserted_at              timestamp with time zone     not null default now(),
+  principal_token_id       uuid,
   constraint buyer_invites_pkey primary key (id),
   constraint buyer_invites_accepted_by_id_fkey foreign key (accepted_by_id)
     references app_public.users(id) on delete set null,
@@ -29024,6 +29460,8 @@ create table app_hidden.buyer_invites (
     references app_public.buyers(id, project_id) on delete cascade,
   constraint buyer_invites_invited_by_id_fkey foreign key (invited_by_id)
     references app_public.users(id) on delete set null,
+  constraint buyer_invites_principal_token_id_fkey foreign key (principal_token_id)
+    references app_public.access_tokens(id) on delete set null,
   constraint buyer_invites_accepted check ((status::text = 'ACCEPTED') = (accepted_at is not null)),
   constraint buyer_invites_email_lower check (email::text = lower(email::text))
 );
@@ -29032,8 +29470,16 @@ create index buyer_invites_accepted_by on app_hidden.buyer_invites (accepted_by_
 create index buyer_invites_buyer on app_hidden.buyer_invites (buyer_id, id);
 create index buyer_invites_invited_by on app_hidden.buyer_invites (invited_by_id);
 create unique index buyer_invites_one_pending on app_hidden.buyer_invites (buyer_id) where status::text = 'PENDING';
+create index buyer_invites_principal_token on app_hidden.buyer_invites (principal_token_id);
 
 alter table app_hidden.buyer_invites enable row level security;
+
+create trigger _150_principal before insert on app_hidden.buyer_invites
+  for each row execute function app_private.tg__principal('invited_by_id', 'app_private.buyer_invite_lacks');
+create trigger _150_principal_again before update on app_hidden.buyer_invites
+  for each row
+  when (old.send_count <> new.send_count)
+  execute function app_private.tg__principal('invited_by_id', 'app_private.buyer_invite_lacks');
 
 ----------------------------------------------------------------------------------------------------
 -- app_hidden.claims
@@ -29106,7 +29552,7 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 begin
   if new.expires_at is not null and (new.released_at is null) then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values ('claim', new.id, new.organization_id, new.expires_at)
+      values ('claim', new.id, coalesce(new.organization_id, '00000000-0000-0000-0000-000000000000'), new.expires_at)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = 'UPDATE' then
     delete from app_hidden.deadlines d where d.kind = 'claim' and d.record_id = new.id;
@@ -29347,6 +29793,8 @@ create table app_hidden.record_types (
   -- What reading the events of these records takes, where the records themselves are seen by more people.
   event_permission         text,
   event_condition          text, -- Which rows have events, as a condition on their columns; all where it is null.
+  -- What reading all of these records of an organization takes, all of them together; null: audit.read.
+  read_permissions         text[],
   constraint record_types_pkey primary key (table_name),
   constraint record_types_subject_key unique (subject)
 );
@@ -29588,10 +30036,25 @@ create table app_hidden.workflow_step_types (
   type                     app_public.workflow_step_type not null,
   subjects                 text[],
   refusal                  text,
+  -- Whether it changes, or writes to, the lead or buyer of the subject.
+  changes_records          boolean                      not null default false,
   constraint workflow_step_types_pkey primary key (type)
 );
 
 alter table app_hidden.workflow_step_types enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.access_endings
+
+-- What ended last of each account, as its user reads it.
+create table app_private.access_endings (
+  user_id                  uuid                         not null,
+  ending                   app_public.access_ending     not null,
+  constraint access_endings_pkey primary key (user_id),
+  constraint access_endings_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
+);
+
+alter table app_private.access_endings enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.access_token_secrets
@@ -30400,6 +30863,26 @@ create table app_private.payments_accounts (
 alter table app_private.payments_accounts enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.principal_tables
+
+-- The tables whose rows act in somebody's name: the columns of the user and of the organization, what people call a
+--   row and its kind (SQL over the row r), which rows act (a condition), the function that says what permission the
+--   viewer lacks for a row, and the one that suspends it for a reason.
+create table app_private.principal_tables (
+  table_name               text                         not null,
+  user_column              text                         not null,
+  organization_column      text,
+  kind                     text                         not null,
+  title                    text                         not null,
+  live                     text                         not null,
+  lacks                    text                         not null,
+  ends                     text                         not null,
+  constraint principal_tables_pkey primary key (table_name)
+);
+
+alter table app_private.principal_tables enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.processor_customers
 
 -- How the payment processor calls the users who have cards.
@@ -30823,6 +31306,19 @@ create table app_private.stopped_numbers (
 alter table app_private.stopped_numbers enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.storage_used
+
+-- Bytes of the contents that count for an organization or a user, whose id is the key.
+create table app_private.storage_used (
+  owner_id                 uuid                         not null,
+  bytes                    bigint                       not null default 0,
+  constraint storage_used_pkey primary key (owner_id),
+  constraint storage_used_bytes_check check (bytes >= 0)
+);
+
+alter table app_private.storage_used enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.stored_files
 
 -- The contents of the file store, by SHA-256; a picture's thumbnail lies beside it.
@@ -30836,6 +31332,10 @@ create table app_private.stored_files (
   is_stored                boolean                      not null default false,
   -- When the sweep looks whether a row still has it; an upload has a day to become a row.
   check_at                 timestamp with time zone     not null default (now() + '1 day'::interval),
+  organization_id          uuid, -- The organization whose quota it counts for.
+  stored_by_id             uuid, -- Whoever sent it first; it counts for their quota too.
+  -- Requests that have sent it and are not answered yet: as long as there are any, it stays.
+  pending                  integer                      not null default 0,
   constraint stored_files_pkey primary key (checksum),
   constraint stored_files_checksum_check check (checksum ~ '^[0-9a-f]{64}$'),
   constraint stored_files_filesize_check check (filesize > 0)
@@ -30989,6 +31489,8 @@ create table app_private.user_passwords (
   password_hash            text                         not null,
   session_epoch            integer                      not null default 1,
   changed_at               timestamp with time zone     not null default now(),
+  kept_session             uuid,
+  kept_epoch               integer,
   constraint user_passwords_pkey primary key (user_id),
   constraint user_passwords_user_id_fkey foreign key (user_id) references app_public.users(id) on delete cascade
 );
@@ -31138,6 +31640,9 @@ alter table app_private.workers enable row level security;
 create table app_private.workflow_batches (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
+  -- @inert Its executions act in the name of their workflow.
+  --
+  -- Who started it.
   started_by_id            uuid,
   filter                   jsonb,
   matched                  integer                      not null default 0,
@@ -32605,6 +33110,39 @@ create domain app_public.webhook_url as app_public.url
 -- What the service read of a definition that SQL cannot: templates, cron line and addresses, by their path.
 create domain app_public.workflow_checks as jsonb;
 
+-- What ended when the address was proved, or the password reset or changed.
+create type app_public.access_ending as (
+  -- @notNull
+  --
+  -- When.
+  ended_at timestamp with time zone,
+  -- @notNull
+  --
+  -- Why: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.
+  cause text,
+  -- @notNull
+  --
+  -- Whether login tokens ended: all, or all but the one in use.
+  sessions boolean,
+  -- @notNull
+  --
+  -- The names of the access tokens that ended.
+  access_tokens text[],
+  -- @notNull
+  --
+  -- The names of the integrations of the user that ended, such as calendar feeds.
+  integrations text[],
+  -- @notNull
+  --
+  -- What acted in the name of the user and was suspended, such as a webhook; its owners enable it again.
+  automations text[],
+  -- @notNull
+  --
+  -- The names of the organizations that the user was a member of already: at a first proof somebody else may have
+  --   joined or founded them.
+  memberships text[]
+);
+
 -- A postal address.
 create type app_public.address as (
   thoroughfare app_public.short_text, -- Street and number.
@@ -32961,6 +33499,26 @@ create type app_public.personalization_selection_input as (
   option_id uuid,
   quantity numeric, -- How many; 1 where left out.
   note text -- A note on it.
+);
+
+-- The access token that something was made with, for those who see what it made.
+create type app_public.principal_token as (
+  -- @notNull
+  --
+  -- The id of the token.
+  id uuid,
+  -- @notNull
+  --
+  -- What its user calls it.
+  name text,
+  -- @notNull
+  --
+  -- Its first characters, to recognise it by.
+  prefix text,
+  -- @notNull
+  --
+  -- Whether it still works.
+  status app_public.access_token_status
 );
 
 -- The units of a project in numbers: all of them for the team, the released ones for everybody else.
@@ -33347,6 +33905,12 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
   end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_hidden.buyer_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
+      '{"field": "token"}');
+  end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',
       'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
@@ -33436,6 +34000,12 @@ begin
   if invite.id is null or app_public.organization_invites_status(invite) <> 'PENDING' then
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
+  end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
+      '{"field": "token"}');
   end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',
@@ -33841,8 +34411,16 @@ declare
   secret text := body || app_private.token_checksum(body);
   result app_public.access_tokens;
   wrong text;
+  ended text;
 begin
+  -- With whoever revokes one at the same moment it takes turns; and two at once must not both be the last one within
+  -- the limit.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into own from app_public.access_tokens t where t.id = app_hidden.setting('token_id')::uuid;
+  ended := app_private.token_ended(own.id);
+  if ended is not null then
+    perform app_hidden.fail('UNAUTHENTICATED', ended);
+  end if;
   if coalesce(length(btrim(name)), 0) not between 1 and 300 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give the token a name of 1 to 300 characters.', '{"field": "name"}');
   end if;
@@ -33887,8 +34465,6 @@ begin
     expires_at := coalesce(expires_at, own.expires_at);
   end if;
 
-  -- Two at once must not both be the last one within the limit.
-  perform from app_public.users u where u.id = viewer_id for no key update;
   if (select count(*) from app_public.access_tokens t where t.user_id = viewer_id and t.revoked_at is null
       and (t.expires_at is null or t.expires_at > now())) >= most then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most),
@@ -34230,11 +34806,13 @@ begin
       where i.organization_id = host and i.email = address and i.status = 'PENDING' and i.role = 'OWNER') then
     perform app_hidden.require_organization(host, 'org.owner');
   end if;
+  perform app_private.require_role_within(host, offered);
   insert into app_public.organization_invites as i (organization_id, email, role, message, invited_by_id)
     values (host, address, offered, nullif(btrim(create_organization_invite.message), ''), app_public.current_user_id())
     on conflict (organization_id, email) where status = 'PENDING' do update
       set role = excluded.role, message = excluded.message, invited_by_id = excluded.invited_by_id,
-        send_count = i.send_count + 1, expires_at = excluded.expires_at
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
+        expires_at = excluded.expires_at
       where i.role <> 'OWNER' or app_hidden.organization_can(i.organization_id, 'org.owner')
     returning * into invite;
   if invite.id is null then -- an owner's invitation came in between
@@ -34446,7 +35024,8 @@ grant execute on function app_public.create_user_otp(app_public.email_address) t
 -- @arg description What it is for.
 --
 -- Has the events of an organization sent to an address, from now on. The field secret of the answer shows what they
---   are signed with, this once. Takes the permission org.admin.
+--   are signed with, this once. Takes the permission org.admin, and audit.read or the permission to read all records
+--   that the events are about.
 create function app_public.create_webhook(
   organization_id uuid, url app_public.webhook_url, events text[], secret app_public.fresh_secret,
   description text default null::text
@@ -34489,7 +35068,8 @@ grant execute on function app_public.create_webhook(
 -- @arg steps What a subject goes through, in this order: 1 to 100.
 --
 -- Creates a workflow, as a draft: enableWorkflow has it started. A definition with a fault is refused, and the field
---   of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage.
+--   of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage, and those for what
+--   it reads and changes.
 create function app_public.create_workflow(
   input jsonb, steps app_public.workflow_step_input[], checks app_public.workflow_checks
 ) returns app_public.workflows
@@ -34712,8 +35292,8 @@ begin
 end $function$;
 grant execute on function app_public.discard_generation(uuid, integer) to plat_anonymous, plat_user;
 
--- Has a workflow started by its trigger, by hand and in batches; what happened before does not start it. Takes the
---   permission workflow.manage.
+-- Has a workflow started by its trigger, by hand and in batches, in the name of the viewer; what happened before
+--   does not start it. Takes the permission workflow.manage, and those for what it reads and changes.
 create function app_public.enable_workflow(id uuid) returns app_public.workflows
 language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select app_private.set_workflow_status(id, 'ENABLED') $function$;
@@ -35531,6 +36111,7 @@ begin
   if invite.role = 'OWNER' then
     perform app_hidden.require_organization(invite.organization_id, 'org.owner');
   end if;
+  perform app_private.require_role_within(invite.organization_id, invite.role);
   update app_public.organization_invites i set send_count = i.send_count + 1, expires_at = now() + interval '7 days'
     where i.id = invite.id returning * into invite;
   perform app_private.send_invite(invite);
@@ -35543,7 +36124,8 @@ grant execute on function app_public.resend_organization_invite(uuid) to plat_an
 -- @arg token The one-time code of the mail that createUserOtp sent.
 -- @arg password 10 characters or more.
 --
--- Sets a new password and ends all login tokens of the user; access tokens stay.
+-- Sets a new password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds;
+--   accessEnding of the answer says what ended.
 create function app_public.reset_password(token text, password app_public.new_password) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -35562,7 +36144,9 @@ begin
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
+  perform set_config('plat.session_id', '', true);
   perform app_private.set_password(account, password);
+  perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
@@ -35613,7 +36197,8 @@ end $function$;
 grant execute on function app_public.resume_workflow_execution(uuid) to plat_anonymous, plat_user;
 
 -- Ends an access token of the viewer at once, with those that were created through it; one that is revoked already
---   stays as it is.
+--   stays as it is. What they made and still act by (webhooks, workflows, integrations, invitations, exports) is
+--   suspended, and the owners get a mail: whoever has the permissions enables it again.
 create function app_public.revoke_access_token(id uuid) returns app_public.access_tokens
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -35622,17 +36207,14 @@ declare
   own_id uuid := app_hidden.setting('token_id')::uuid;
   result app_public.access_tokens;
 begin
+  -- Whoever creates one through it at this moment is waited for: that one ends, too.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id and t.user_id = viewer_id
     and (app_hidden.has_whole_account() or own_id in (t.id, t.parent_id));
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such access token.', '{"field": "id"}');
   end if;
-  with recursive family as (
-    select t.id from app_public.access_tokens t where t.id = revoke_access_token.id
-    union all
-    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
-  )
-  update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null;
+  perform app_private.revoke_access_tokens(array[result.id]);
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id;
   return result;
 end $function$;
@@ -35973,7 +36555,9 @@ grant execute on function app_public.update_organization_integration(
 -- @arg user_id The member.
 -- @arg role What the member may do from now on.
 --
--- Changes the role of a member; takes the role OWNER. The last owner stays one.
+-- Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role
+--   adds.
+-- The last owner stays one.
 create function app_public.update_organization_member_role(
   organization_id uuid, user_id uuid, role app_public.organization_role
 ) returns app_public.organization_user_connections
@@ -35985,6 +36569,7 @@ begin
   if role is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
   end if;
+  perform app_private.require_role_within(organization_id, role, member.role);
   update app_public.organization_user_connections m set role = update_organization_member_role.role
     where m.id = member.id returning * into member;
   return member;
@@ -36049,11 +36634,18 @@ grant execute on function app_public.update_organization_payments_representative
 --
 -- @arg current_password The password up to now.
 -- @arg new_password 10 characters or more.
+-- @arg keep_session Whether the login token in use stays; no where left out.
+-- @arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
+-- @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left
+--   out.
 --
--- Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens
+-- Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to
 --   stay.
+-- Access tokens and integrations stay where nothing is said of them; accessEnding of the answer says what ended.
 create function app_public.update_password(
-  current_password app_public.password_proof, new_password app_public.new_password
+  current_password app_public.password_proof, new_password app_public.new_password,
+  keep_session boolean default false, keep_access_token_ids uuid[] default null::uuid[],
+  keep_integration_ids uuid[] default null::uuid[]
 ) returns app_public.users
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -36072,11 +36664,16 @@ begin
   end if;
   perform app_private.forgive_tries(viewer_id);
   perform app_private.set_password(viewer_id, new_password);
+  perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
+    case when keep_session then app_hidden.setting('session_id')::uuid end,
+    coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
+    coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
+    'The password was changed.');
   select * into result from app_public.users u where u.id = viewer_id;
   return result;
 end $function$;
 grant execute on function app_public.update_password(
-  app_public.password_proof, app_public.new_password
+  app_public.password_proof, app_public.new_password, boolean, uuid[], uuid[]
 ) to plat_user;
 
 -- @arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.
@@ -36363,7 +36960,9 @@ grant execute on function app_public.update_user_integration(
 --
 -- @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 --
--- Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage.
+-- Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage, and those
+--   for what
+-- it reads and changes: from a change of its definition on it acts in the name of the viewer.
 create function app_public.update_workflow(
   input jsonb, checks app_public.workflow_checks,
   steps app_public.workflow_step_input[] default null::app_public.workflow_step_input[]
@@ -36552,21 +37151,8 @@ grant execute on function app_hidden.begin_card(jsonb) to plat_anonymous, plat_u
 --   one that is ignored.
 create function app_hidden.begin_import(operation text, project text, header text[]) returns text[]
 language plpgsql as $function$
-declare
-  import app_hidden.imports;
-  found_project app_public.projects;
 begin
-  perform app_hidden.require_viewer();
-  select * into import from app_hidden.imports i where i.operation = begin_import.operation;
-  select * into found_project from app_public.projects p
-    where p.id = app_hidden.record_id('projects', project, 'projectId');
-  if found_project.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
-  end if;
-  if not app_hidden.project_can(found_project.id, found_project.organization_id, import.permission) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', import.permission),
-      jsonb_build_object('permission', import.permission));
-  end if;
+  perform app_hidden.require_import(operation, project);
   return app_private.open_import(operation, header);
 end $function$;
 grant execute on function app_hidden.begin_import(text, text, text[]) to plat_user, plat_worker;
@@ -37018,8 +37604,8 @@ grant execute on function app_hidden.calendar_appointments() to plat_anonymous, 
 -- The name of a column as the API spells it.
 create function app_hidden.camel(name text) returns text
 language sql immutable parallel safe strict as $function$
-  select string_agg(case when n = 1 then part else initcap(part) end, '' order by n)
-  from unnest(string_to_array(name, '_')) with ordinality as parts (part, n)
+  -- PERF: one expression, which PostgreSQL puts in the place of the call.
+  select split_part(name, '_', 1) || replace(initcap(substr(name, length(split_part(name, '_', 1)) + 1)), '_', '')
 $function$;
 grant execute on function app_hidden.camel(text) to plat_anonymous, plat_user, plat_worker;
 
@@ -37601,6 +38187,15 @@ declare
   attempt record;
 begin
   perform app_private.require_integration(of_scope, id);
+  -- Whoever has it connected again answers for it.
+  if of_scope = 'ORGANIZATION' then
+    update app_public.organization_integrations i set principal_id = app_public.current_user_id(),
+        principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  else
+    update app_public.user_integrations i set principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  end if;
   attempt := app_private.claim_attempt(repeat);
   if not attempt.answered then
     perform app_private.rate_limit('integrations', app_public.current_user_id()::text, 60, interval '1 hour');
@@ -38053,6 +38648,34 @@ language sql stable as $function$
       or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write')))
 $function$;
 grant execute on function app_hidden.may_choose(uuid) to plat_anonymous, plat_user, plat_worker;
+
+-- Tries an upload without its content and undoes it: what it would be refused for is refused before the file is
+--   read. The target is a table of files, or the operation of an import; the input is that of the operation. Answers
+--   the organization that the file counts for.
+create function app_hidden.may_upload(target text, input jsonb) returns uuid
+language plpgsql as $function$
+declare
+  organization_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  if exists (select from app_hidden.imports i where i.operation = target) then
+    return (app_hidden.require_import(target, input ->> 'projectId')).organization_id;
+  end if;
+  if not exists (select from app_hidden.record_types r where r.table_name = target) then
+    raise exception 'Nothing says who may upload to %.', target;
+  end if;
+  begin
+    execute format('select (app_hidden.create_record(null::app_public.%I, $1)).organization_id', target)
+      into organization_id
+      using (select coalesce(jsonb_object_agg(lower(regexp_replace(i.key, '([A-Z])', '_\1', 'g')), i.value), '{}')
+          from jsonb_each(input) i)
+        || jsonb_build_object('file', jsonb_build_object('checksum', repeat('0', 64), 'filename', 'upload'));
+    raise exception 'Undoes what was tried.' using errcode = 'PLAT9';
+  exception when sqlstate 'PLAT9' then
+    return organization_id;
+  end;
+end $function$;
+grant execute on function app_hidden.may_upload(text, jsonb) to plat_anonymous, plat_user, plat_worker;
 
 -- How many segments the networks send a text in, and charge.
 create function app_hidden.message_segments(body text) returns integer
@@ -38905,6 +39528,31 @@ begin
   return viewer;
 end $function$;
 grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user, plat_worker;
+
+-- The project that the viewer imports into; refuses who may not.
+create function app_hidden.require_import(operation text, project text) returns app_public.projects
+language plpgsql as $function$
+declare
+  import app_hidden.imports;
+  found_project app_public.projects;
+begin
+  perform app_hidden.require_viewer();
+  select * into import from app_hidden.imports i where i.operation = require_import.operation;
+  select * into found_project from app_public.projects p
+    where p.id = app_hidden.record_id('projects', project, 'projectId');
+  if found_project.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
+  if not app_hidden.project_can(found_project.id, found_project.organization_id, import.permission) then
+    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', import.permission),
+      jsonb_build_object('permission', import.permission));
+  end if;
+  if found_project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  return found_project;
+end $function$;
+grant execute on function app_hidden.require_import(text, text) to plat_anonymous, plat_user, plat_worker;
 
 -- Refuses a viewer without the permission in the organization.
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
@@ -39773,16 +40421,15 @@ language sql stable as $function$
 $function$;
 grant execute on function app_hidden.workflow_variables() to plat_anonymous, plat_user, plat_worker;
 
-create function app_private."json_value"(relation oid, alias text, column_name name) returns text
+create function app_private."json_value"(type oid, base_type oid, alias text, column_name name) returns text
 language sql stable as $function$
   -- As the API gives it: decimals and long numbers as text, times in UTC with Z.
   select case
-    when a.atttypid in ('numeric'::regtype, 'bigint'::regtype) or t.typbasetype = 'numeric'::regtype
+    when type in ('numeric'::regtype, 'bigint'::regtype) or base_type = 'numeric'::regtype
       then format('%s.%I::text', alias, column_name)
-    when a.atttypid = 'timestamptz'::regtype
+    when type = 'timestamptz'::regtype
       then format('to_char(%s.%I at time zone ''UTC'', ''YYYY-MM-DD"T"HH24:MI:SS.US"Z"'')', alias, column_name)
     else format('%s.%I', alias, column_name) end
-  from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = relation and a.attname = column_name
 $function$;
 
 -- Lets the processor accept the dispute, and the ticket end with its answer.
@@ -39872,6 +40519,22 @@ language sql stable as $function$
   from app_private.payments_accounts a where a.processor_id = account
 $function$;
 
+-- Lets the functions that ask for permissions answer for this user and token until set_claims; where they have
+--   ended, for nobody. Returns whether they act.
+create function app_private.act_as_principal(user_id uuid, token_id uuid) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  ended constant boolean := app_private.principal_ended(act_as_principal.user_id, act_as_principal.token_id)
+    is not null;
+begin
+  perform app_private.set_claims(case when ended then '{}' else (
+    select jsonb_build_object('user_id', u.id, 'token_id', t.id, 'organization_id', t.organization_id,
+      'scopes', array_to_string(nullif(t.scopes, '{}'), ','))
+    from (values (act_as_principal.user_id)) u (id)
+    left join app_public.access_tokens t on t.id = act_as_principal.token_id) end);
+  return not ended;
+end $function$;
+
 -- What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led
 --   to it (plat.workflow_depth).
 create function app_private.act_as_workflow(depth integer, trigger_event_id uuid) returns void
@@ -39881,6 +40544,21 @@ begin
     set_config('plat.channel', 'SYSTEM', true),
     set_config('plat.user_id', '', true), set_config('plat.workflow_depth', depth::text, true),
       set_config('plat.caused_by', coalesce(trigger_event_id::text, ''), true);
+end $function$;
+
+-- Acts as the principal of a workflow, until set_claims; says why the principal may not do what takes the
+--   permissions, null where they may.
+create function app_private.act_for_workflow(workflow app_public.workflows, permissions text[]) returns text
+language plpgsql as $function$
+declare
+  lacking text;
+begin
+  if not app_private.act_as_principal(workflow.principal_id, workflow.principal_token_id) then
+    return app_private.principal_ended(workflow.principal_id, workflow.principal_token_id);
+  end if;
+  lacking := app_private.lacking_permission(workflow.organization_id, workflow.project_id, permissions);
+  return case when lacking is not null
+    then format('Whoever answers for the workflow does not have the permission %s.', lacking) end;
 end $function$;
 
 -- The claim that a reservation, purchase or other record has; null when it has none.
@@ -40262,6 +40940,8 @@ begin
     join app_public.users u on u.id = t.user_id
     where s.token_sha256 = authenticate_access_token.token_sha256
       and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+      -- A token lives no longer than the one that created it.
+      and (t.parent_id is null or app_private.token_ended(t.parent_id) is null)
       and u.status = 'ACTIVE' and u.deleted_at is null;
   if not found then
     return;
@@ -40276,18 +40956,21 @@ begin
 end $function$;
 grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
 
--- Who signs in with a login token of this user and epoch; no row when the password changed since or the user may not
---   sign in.
-create function app_private.authenticate_session(user_id uuid, session_epoch integer) returns table(
+-- Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session
+--   that was kept, or the user may not sign in.
+create function app_private.authenticate_session(user_id uuid, session_epoch integer, session_id uuid default
+  null::uuid) returns table(
   viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[]
 )
 language sql stable security definer rows 1 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select u.id, null::uuid, false, null::uuid, null::text[]
   from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id and p.session_epoch = authenticate_session.session_epoch
+  where u.id = authenticate_session.user_id
+    and (p.session_epoch = authenticate_session.session_epoch
+      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
     and u.status = 'ACTIVE' and u.deleted_at is null
 $function$;
-grant execute on function app_private.authenticate_session(uuid, integer) to plat_authenticator;
+grant execute on function app_private.authenticate_session(uuid, integer, uuid) to plat_authenticator;
 
 -- Starts a workflow for all of the subjects, which the caller was seen to see.
 create function app_private.begin_batch(workflow_id uuid, subject_ids uuid[], filter jsonb) returns void
@@ -40542,6 +41225,16 @@ begin
     from app_public.workflow_step_runs r where e.id = any (ids) and r.execution_id = e.id
       and r.sequence = e.current_step and r.status = 'RUNNING';
 end $function$;
+
+-- A permission that the viewer lacks to let a buyer see a purchase; null where they may.
+create function app_private.buyer_invite_lacks(i app_hidden.buyer_invites) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  -- Whoever accepts reads the purchase and its deal.
+  select p from unnest('{buyer.write, buyer.read, sale.read}'::text[]) with ordinality n (p, place)
+  where not exists (select from app_public.buyers b where b.id = i.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, n.p))
+  order by n.place limit 1
+$function$;
 
 -- Tells the workers, at commit, that there is something to send.
 create function app_private.call_dispatchers(organization_id uuid) returns void
@@ -41331,13 +42024,14 @@ begin
   end if;
 end $function$;
 
--- Refuses a workflow, as it was written, that cannot be.
+-- Refuses a workflow, as it was written, that cannot be, or that does what the viewer may not.
 create function app_private.check_workflow(workflow app_public.workflows, checks jsonb) returns void
 language plpgsql stable as $function$
 declare
   step app_public.workflow_steps;
   scope jsonb := jsonb_build_object('subjectType', workflow.subject_type, 'organizationId', workflow.organization_id,
     'projectId', workflow.project_id);
+  lacking text;
 begin
   perform app_private.check_trigger(workflow.trigger, scope, checks);
   scope := scope || jsonb_build_object('event', workflow.trigger -> 'event',
@@ -41350,6 +42044,12 @@ begin
     and s.revision = workflow.steps_revision order by s.sequence loop
     perform app_private.check_step(step, scope);
   end loop;
+  lacking := app_private.workflow_lacks(workflow);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The workflow would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
 end $function$;
 
 -- Cities whose coordinates nobody has looked for.
@@ -41390,6 +42090,7 @@ declare
   last_written bigint;
   result jsonb := '[]';
   wanted jsonb;
+  fault text;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
@@ -41420,6 +42121,14 @@ begin
         'subjectId', w.subject_id)) into wanted
         from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
           array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+      if wanted is not null then
+        fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+        if fault is not null then
+          perform app_private.set_claims('{}');
+          perform app_private.review_principal('app_public.workflows', workflow.id);
+          wanted := null;
+        end if;
+      end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
         select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
@@ -41430,7 +42139,9 @@ begin
             from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
           join app_public.events e on e.id = (c ->> 'eventId')::uuid;
       end if;
+      perform app_private.set_claims('{}');
     exception when others then
+      perform app_private.set_claims('{}');
       wanted := null;
       perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
     end;
@@ -41465,6 +42176,7 @@ declare
   ids uuid[];
   most int;
   found_data jsonb;
+  fault text;
 begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
@@ -41479,6 +42191,12 @@ begin
     where s.organization_id = workflow.organization_id for no key update;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  if fault is not null then
+    perform app_private.set_claims('{}');
+    perform app_private.review_principal('app_public.workflows', workflow.id);
+    return;
+  end if;
   if workflow.conditions is not null then
     begin
       select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
@@ -41489,6 +42207,7 @@ begin
       found_data := '[]';
     end;
   end if;
+  perform app_private.set_claims('{}');
   return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
   delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
   if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
@@ -41496,15 +42215,20 @@ begin
   end if;
 end $function$;
 
--- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent.
+-- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
+--   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
   delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
   mapping jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
+declare
+  work record;
+  readable text[];
 begin
-  return query
+  -- Leased first, then made out in the name of each webhook's principal: what they may read at this moment.
+  for work in
     with recursive waiting (webhook_id) as (
       -- Along the index: as many steps as webhooks with something in the queue, however long that is.
       (select q.webhook_id from app_private.webhook_queue q order by q.webhook_id limit 1)
@@ -41534,19 +42258,51 @@ begin
       returning q.delivery_id
     ), begun as (
       update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
-      returning d.id, d.attempt, d.webhook_id, d.event_id, d.inserted_at
+      returning d.id, d.webhook_id
     )
-    select b.id, b.attempt, coalesce(e.id, b.id), w.url::text,
-      case when e.id is not null then app_private.webhook_body(e)
-        else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
-        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
-      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
-    from begun b
-    join app_public.webhooks w on w.id = b.webhook_id
-    join app_private.webhook_secrets s on s.webhook_id = w.id
-    left join app_private.webhook_progress p on p.webhook_id = w.id
-    left join app_public.events e on e.id = b.event_id;
+    select w as webhook, array_agg(b.id) as ids from begun b
+      join app_public.webhooks w on w.id = b.webhook_id group by w
+  loop
+    if not app_private.act_as_principal((work.webhook).principal_id, (work.webhook).principal_token_id)
+      or not app_hidden.organization_can((work.webhook).organization_id, 'org.admin') then
+      perform app_private.set_claims('{}');
+      -- By a job: whoever disables a webhook locks it before its queue.
+      perform app_private.add_job('principal__review', jsonb_build_object('webhookId', (work.webhook).id),
+        job_key => 'principal__review ' || (work.webhook).id);
+      update app_public.webhook_deliveries d set attempt = d.attempt - 1 where d.id = any (work.ids);
+      update app_private.webhook_queue q set leased = false, holder = null, due_at = now() + interval '1 minute'
+        where q.delivery_id = any (work.ids);
+      continue;
+    end if;
+    readable := app_private.readable_subjects((work.webhook).organization_id);
+    if readable is not null then
+      with unreadable as (
+        update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
+          where d.id = any (work.ids) and e.id = d.event_id and e.subject_type <> all (readable) returning d.id
+      )
+      delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
+    end if;
+    return query
+      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+        case when e.id is not null then app_private.webhook_body(e)
+          else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
+          'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+      from app_public.webhook_deliveries d
+      join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
+      left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
+      left join app_public.events e on e.id = d.event_id
+      where d.id = any (work.ids) and d.status <> 'DISCARDED';
+    perform app_private.set_claims('{}');
+  end loop;
 end $function$;
+
+-- Who acts in this transaction at the moment, for set_claims.
+create function app_private.claims() returns jsonb
+language sql stable as $function$
+  select jsonb_build_object('user_id', app_hidden.setting('user_id'), 'token_id', app_hidden.setting('token_id'),
+    'organization_id', app_hidden.setting('organization_id'), 'scopes', app_hidden.setting('scopes'))
+$function$;
 
 -- Settles what a mail says and to whom: its first items, as many as are to be shown, with their templates. Null, and
 --   the mail is gone, where there is nothing to say any more: the reader left, was suspended, wants no such mails,
@@ -41631,9 +42387,13 @@ end $function$;
 create function app_private.column_json(relation oid, alias text, columns name[]) returns text
 language sql stable as $function$
   select '(select to_jsonb(d) from (select '
-    || string_agg(format('%s as %I', app_private.json_value(relation, alias, k.name), k.key), E',\n    '
-      order by length(k.key), k.key) || ') d)'
-  from (select u.name, app_hidden.camel(u.name) as key from unnest(columns) u (name)) k
+    || string_agg(format('%s as %I', app_private.json_value(k.atttypid, k.typbasetype, alias, k.attname), k.key),
+      E',\n    ' order by length(k.key), k.key) || ') d)'
+  from (
+    select a.attname, a.atttypid, t.typbasetype, app_hidden.camel(a.attname) as key
+    from pg_attribute a join pg_type t on t.oid = a.atttypid
+    where a.attrelid = relation and a.attname = any (columns)
+  ) k
 $function$;
 
 -- What the conditions of a trigger know of subjects, but for the event.
@@ -41689,13 +42449,16 @@ declare
   integration app_public.organization_integrations;
   webhook app_public.webhooks;
   wanted text[] := array(select jsonb_array_elements_text(extra -> 'events'));
+  claims constant jsonb := app_private.claims();
+  lacking text;
 begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id)
+    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+      principal_id, principal_token_id)
       values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
-        integration.connected_by_id) returning * into webhook;
+        integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
       values (webhook.id, integration.organization_id,
@@ -41704,7 +42467,9 @@ begin
   else
     -- By hand: one that was disabled begins with the present.
     perform set_config('plat.service', '', true);
-    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED' where w.id = webhook.id;
+    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED',
+        principal_id = integration.principal_id, principal_token_id = integration.principal_token_id
+      where w.id = webhook.id returning * into webhook;
     perform set_config('plat.service', before, true);
     update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null
       where p.webhook_id = webhook.id;
@@ -41714,6 +42479,15 @@ begin
     perform app_private.call_dispatchers(webhook.organization_id);
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
+  end if;
+  -- Whoever connects it may read what it sends.
+  perform app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id);
+  lacking := app_private.webhook_lacks(webhook);
+  perform app_private.set_claims(claims);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would send events in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
   end if;
 end $function$;
 
@@ -41962,6 +42736,19 @@ begin
       else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
 end $function$;
 
+-- What it takes to read the records that a condition or the config of a step speaks of.
+create function app_private.definition_permissions(definition jsonb, event text) returns text[]
+language sql stable as $function$
+  select array(select distinct p.permission from app_hidden.workflow_roots r
+    left join app_hidden.record_types t on t.table_name = r.table_name
+      or (r.root = 'event' and t.subject = split_part(event, '.', 1))
+    cross join lateral unnest(case
+      when t.table_name is not null then coalesce(t.read_permissions, '{audit.read}') when r.root = 'event'
+        then '{audit.read}'
+      when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
+    where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
+
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
 --   knows.
 create function app_private.deposit_due_date(deposit app_public.deposits) returns date
@@ -42110,6 +42897,53 @@ language sql stable rows 10 as $function$
     and e.steps_revision = w.steps_revision and e.current_step = w.current_step
     and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now())
 $function$;
+
+-- Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to
+--   read; at the first proof of the address, suspends all that they made.
+create function app_private.end_access(
+  user_id uuid, cause text, keep_session uuid, keep_tokens uuid[], keep_integrations uuid[], reason text
+) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  ending app_public.access_ending;
+  one record;
+begin
+  -- Before the tokens, as whoever creates or revokes one.
+  perform from app_public.users u where u.id = end_access.user_id for no key update;
+  ending.ended_at := now();
+  ending.cause := end_access.cause;
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
+      kept_epoch = case when keep_session is not null then p.session_epoch end
+    where p.user_id = end_access.user_id;
+  ending.sessions := found;
+  ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
+    where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
+  ending.integrations := '{}';
+  perform set_config('plat.service', 'on', true);
+  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+    and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
+  loop
+    perform app_private.suspend_user_integration(one.id, reason);
+    ending.integrations := ending.integrations || one.name::text;
+  end loop;
+  perform set_config('plat.service', before, true);
+  delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
+  ending.automations := case when end_access.cause = 'ADDRESS_VERIFIED' then array(select i ->> 'title'
+    from jsonb_array_elements(app_private.review_principals(end_access.user_id, because => reason)) i) else '{}' end;
+  ending.memberships := array(select o.name::text from app_public.organization_user_connections m
+    join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.user_id = end_access.user_id order by o.name);
+  insert into app_private.access_endings as e (user_id, ending) values (end_access.user_id, ending)
+    on conflict on constraint access_endings_pkey do update set ending = case
+      -- A reset that proves the address, too, is one ending.
+      when (e.ending).ended_at = now() then row(now(), (e.ending).cause, true,
+        (e.ending).access_tokens || (excluded.ending).access_tokens,
+        (e.ending).integrations || (excluded.ending).integrations,
+        (e.ending).automations || (excluded.ending).automations,
+        (excluded.ending).memberships)::app_public.access_ending
+      else excluded.ending end;
+end $function$;
 
 -- Switches an integration off, or deletes it, with what it is let in by.
 create function app_private.end_integration(of_scope text, id uuid, reason text, is_deleted boolean) returns void
@@ -42297,9 +43131,10 @@ begin
   if operation = 'update' then
     select string_agg(format('case when o.%1$I is distinct from n.%1$I then jsonb_build_object(%2$L, '
       'jsonb_build_array(%3$s, %4$s)) else ''{}'' end',
-        a.name, app_hidden.camel(a.name), app_private.json_value(relation, 'o', a.name),
-          app_private.json_value(relation, 'n', a.name)), E'\n    || ')
-      into columns_changed from unnest(column_names) a (name);
+        a.attname, app_hidden.camel(a.attname), app_private.json_value(a.atttypid, t.typbasetype, 'o', a.attname),
+          app_private.json_value(a.atttypid, t.typbasetype, 'n', a.attname)), E'\n    || ' order by a.attnum)
+      into columns_changed from pg_attribute a join pg_type t on t.oid = a.atttypid
+      where a.attrelid = relation and a.attname = any (column_names);
     select 'case when false then null '
       || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
         case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), ''
@@ -42364,11 +43199,11 @@ language sql stable as $function$
   select case when e.subject_type = lower($2) then e.subject_id else (e.data ->> (lower($2) || 'Id'))::uuid end
 $function$;
 
--- What the conditions and texts of a step know of each execution.
+-- What the conditions and texts of a step know of each execution: as the principal of the workflow may read it.
 create function app_private.execution_data(
   ids uuid[], step app_public.workflow_steps
 ) returns table(execution_id uuid, data jsonb)
-language plpgsql stable rows 200 as $function$
+language plpgsql rows 200 as $function$
 #variable_conflict use_column
 declare
   -- PERF: only the records that the step speaks of.
@@ -42376,6 +43211,8 @@ declare
     where step.config::text ~ ('\m' || r.root || '\M'));
   of_type text := (select w.subject_type from app_public.workflows w where w.id = step.workflow_id);
 begin
+  perform app_private.act_as_principal(w.principal_id, w.principal_token_id) from app_public.workflows w
+    where w.id = step.workflow_id;
   return query
     select e.id, s.data || jsonb_build_object('context', coalesce(e.context, '{}'), 'now',
       to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
@@ -42388,6 +43225,7 @@ begin
     join app_private.subject_data(of_type, array(select x.subject_id from app_public.workflow_executions x
       where x.id = any (ids)), roots) s on s.subject_id = e.subject_id
     where e.id = any (ids);
+  perform app_private.set_claims('{}');
 end $function$;
 
 -- The advisory lock of whoever carries out a step of the execution that takes time.
@@ -42446,8 +43284,7 @@ begin
       set_config('plat.scopes', coalesce(run.token_scopes, ''), true);
   may := exists (select from app_public.users u where u.id = chosen.requested_by_id and u.status = 'ACTIVE'
     and u.deleted_at is null)
-    and (run.token_id is null or exists (select from app_public.access_tokens t where t.id = run.token_id
-      and t.revoked_at is null and coalesce(t.expires_at > now(), true)))
+    and app_private.token_ended(run.token_id) is null
     and app_hidden.organization_can(chosen.organization_id, 'report.run')
     and (run.rights is null or app_hidden.report_rights_hold(run.rights, chosen.organization_id, chosen.project_id,
       run.permissions || '{report.run}'::text[]));
@@ -42459,6 +43296,11 @@ begin
   end if;
   return may;
 end $function$;
+
+-- A permission that the viewer lacks to have an export written; null where they may. What is in it is what they see.
+create function app_private.export_lacks(e app_public.exports) returns text
+language sql stable
+as $function$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $function$;
 
 -- Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
@@ -42584,7 +43426,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select i.id, i.user_id, i.name from app_private.integration_secrets s
   join app_public.user_integrations i on i.id = s.integration_id and i.status = 'ENABLED' and i.deleted_at is null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-  where s.lookup = feed_of.lookup
+  where s.lookup = feed_of.lookup and app_private.token_ended(i.principal_token_id) is null
 $function$;
 grant execute on function app_private.feed_of(bytea) to plat_authenticator;
 
@@ -42731,6 +43573,39 @@ begin
   update app_public.leads l set subscribed = true where l.id = follow_news.lead_id and l.deleted_at is null
     and not l.subscribed;
   perform set_config('plat.clock', clock, true);
+end $function$;
+
+-- Forgets those of the contents, which whoever calls it has locked, that no row has, and tells which.
+create function app_private.forget_files(checksums text[]) returns setof text
+language plpgsql as $function$
+declare
+  file_table text;
+  used text[] := '{}';
+  found_used text[];
+begin
+  for file_table in select t.table_name from app_private.file_tables t loop
+    execute format('select coalesce(array_agg(distinct f.checksum), ''{}'') from app_public.%I f
+      where f.checksum = any ($1)
+      and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using checksums;
+    used := used || found_used;
+  end loop;
+  update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
+  -- In the order in which uploads count them.
+  perform from app_private.storage_used s
+    where s.owner_id in (select o.id from app_private.stored_files f
+      cross join lateral (values (f.organization_id), (f.stored_by_id)) o (id)
+      where f.checksum = any (checksums) and f.checksum <> all (used))
+    order by s.owner_id for update;
+  return query
+    with gone as (
+      delete from app_private.stored_files f where f.checksum = any (checksums) and f.checksum <> all (used)
+        returning f.checksum, f.filesize, f.organization_id, f.stored_by_id),
+    counted as (
+      update app_private.storage_used s set bytes = greatest(0, s.bytes - g.bytes)
+        from (select o.id, sum(gone.filesize) as bytes from gone
+          cross join lateral (values (gone.organization_id), (gone.stored_by_id)) o (id) group by o.id) g
+        where s.owner_id = g.id)
+    select gone.checksum from gone;
 end $function$;
 
 -- After the right password: the wrong ones from the same network count no longer, and the network is known.
@@ -43009,7 +43884,8 @@ begin
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
     values (buyer.organization_id, buyer.project_id, buyer.id, recipient, invite_buyer.message)
     on conflict (buyer_id) where status = 'PENDING' do update
-      set message = excluded.message, invited_by_id = excluded.invited_by_id, send_count = i.send_count + 1,
+      set message = excluded.message, invited_by_id = excluded.invited_by_id,
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
         expires_at = excluded.expires_at
     returning * into invite;
   delete from app_private.buyer_invite_tokens t using app_hidden.buyer_invites i where i.id = t.invite_id
@@ -43019,6 +43895,13 @@ begin
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
 grant execute on function app_private.invite_buyer(uuid, text, text) to plat_user;
+
+-- A permission that the viewer lacks to give the role of an invitation; null where they may.
+create function app_private.invite_lacks(i app_public.organization_invites) returns text
+language sql stable as $function$
+  select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
+    app_private.role_lacks(i.organization_id, i.role))
+$function$;
 
 -- Whether a deposit is of the people who negotiated the offer.
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean
@@ -43285,6 +44168,19 @@ begin
 end $function$;
 grant execute on function app_private.known_generation(jsonb) to plat_user;
 
+-- The first of the permissions that the viewer does not have in all records of the organization, or of the project
+--   where one is named; null where they have all.
+create function app_private.lacking_permission(
+  organization_id uuid, project_id uuid, permissions text[]
+) returns text
+language sql stable as $function$
+  select p from unnest(permissions) with ordinality n (p, place)
+  where not app_hidden.organization_can(lacking_permission.organization_id, n.p)
+    and (lacking_permission.project_id is null
+      or lacking_permission.project_id <> all (array(select app_hidden.viewer_projects(n.p))))
+  order by n.place limit 1
+$function$;
+
 -- Somebody of the team was in touch with the lead; is_response where the team turned to the lead, by a call, mail or
 --   appointment.
 create function app_private.lead_interaction(
@@ -43515,6 +44411,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   join app_private.integration_secrets s on s.integration_id = i.id and s.sealed is not null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   where i.user_id = mail_account.user_id and i.status = 'ENABLED' and i.deleted_at is null
+    and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $function$;
 grant execute on function app_private.mail_account(uuid) to plat_authenticator;
@@ -43600,7 +44497,7 @@ begin
 begin
   if new.%1$I is not null and (%2$s) then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values (%3$L, new.id, new.organization_id, new.%1$I)
+      values (%3$L, new.id, coalesce(new.organization_id, ''00000000-0000-0000-0000-000000000000''), new.%1$I)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = ''UPDATE'' then
     delete from app_hidden.deadlines d where d.kind = %3$L and d.record_id = new.id;
@@ -43703,16 +44600,26 @@ begin
   insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
 end $function$;
 
--- Queues the events of a range that a webhook wants.
+-- Queues the events of a range that a webhook wants and its principal may read.
 create function app_private.make_deliveries(
   webhook app_public.webhooks, after_sequence bigint, to_sequence bigint
 ) returns void
 language plpgsql as $function$
+declare
+  readable text[];
 begin
+  if not app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id)
+    or not app_hidden.organization_can(webhook.organization_id, 'org.admin') then
+    perform app_private.set_claims('{}');
+    perform app_private.review_sender(webhook);
+    return;
+  end if;
+  readable := app_private.readable_subjects(webhook.organization_id);
+  perform app_private.set_claims('{}');
   with wanted as (
     select e.id, e.sequence from app_public.events e
     where e.organization_id = webhook.organization_id and e.sequence > after_sequence and e.sequence <= to_sequence
-      and app_hidden.event_matches(e.name, webhook.events)
+      and app_hidden.event_matches(e.name, webhook.events) and (readable is null or e.subject_type = any (readable))
       -- What happens to a webhook because of its deliveries makes no further ones.
       and e.subject_id <> webhook.id
   ), made as (
@@ -43922,6 +44829,47 @@ begin
   execute format('create trigger _010_parent before insert on app_public.%I for each row execute function '
     'app_private.tg__parent_project(''personalizations'', ''personalization_id'')', table_name);
   perform app_private.make_project_record(table_name, subject, 'sale.write');
+end $function$;
+
+-- Declares that rows of a table act in somebody's name: the column of the user beside principal_token_id, what
+--   people call a row (SQL over r), which rows act, what permission the viewer lacks for a row (null: none), what
+--   suspends a row for a reason, and which changes (over old and new) make the viewer its principal.
+create function app_private.make_principal(
+  table_schema text, table_name text, user_column text, kind text, title text, live text, lacks regprocedure,
+  ends regprocedure, takes_over text default null::text, organization text default 'organization_id'
+) returns void
+language plpgsql as $function$
+declare
+  relation constant regclass := format('%I.%I', table_schema, table_name)::regclass;
+begin
+  insert into app_private.principal_tables (table_name, user_column, organization_column, kind, title, live, lacks,
+    ends)
+    values (relation::text, user_column, organization, kind, title, live, lacks::regproc::text, ends::regproc::text);
+  execute format('create trigger _150_principal before insert on %s for each row execute function '
+    'app_private.tg__principal(%L, %L)', relation, user_column, lacks::regproc::text);
+  if takes_over is not null then
+    execute format('create trigger _150_principal_again before update on %s for each row when (%s) execute function '
+      'app_private.tg__principal(%L, %L)', relation, takes_over, user_column, lacks::regproc::text);
+  end if;
+  if table_schema = 'app_public' then
+    execute format('create function app_public.%I(r app_public.%I) returns app_public.principal_token
+      language sql stable security definer set search_path = pg_catalog, pg_temp as
+      $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
+        from app_public.access_tokens t where t.id = r.principal_token_id
+          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) $f$',
+      table_name || '_principal_token', table_name, relation);
+    execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
+      table_name || '_principal_token');
+    execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
+      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token that it was made, or '
+      'taken over, with: it does only what that token may do, and ends with it. Null where somebody did so who was '
+      'signed in.');
+    execute format('comment on column %s.principal_token_id is %L', relation,
+      E'@behavior -*\n\nThe access token that it was made, or taken over, with.');
+    execute format('comment on constraint %I on %s is %L', table_name || '_principal_token_id_fkey', relation,
+      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token that it was made with.');
+  end if;
 end $function$;
 
 -- make_record for a table with project_id and organization_id: the organization follows the project, archived
@@ -45083,6 +46031,21 @@ begin
   return result;
 end $function$;
 
+-- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
+create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
+language plpgsql stable as $function$
+declare
+  sender app_public.webhooks;
+begin
+  if jsonb_typeof(i.config -> 'events') = 'array' then
+    -- Of what it sends, all that a webhook takes.
+    sender.organization_id := i.organization_id;
+    sender.events := array(select jsonb_array_elements_text(i.config -> 'events'));
+    return app_private.webhook_lacks(sender);
+  end if;
+  return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
+end $function$;
+
 -- Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners'.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45387,6 +46350,37 @@ language sql as $function$
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
+-- Why nobody answers any more for what this user made with this access token; null while they do.
+create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select case when not exists (select from app_public.users u where u.id = principal_ended.user_id
+      and u.status = 'ACTIVE' and u.deleted_at is null)
+    then coalesce((select format('%s cannot sign in any more.', app_public.users_full_name(u)) from app_public.users u
+      where u.id = principal_ended.user_id), 'Whoever answered for it is gone.')
+    else app_private.token_ended(principal_ended.token_id) end
+$function$;
+
+-- Why a row may not act: its principal has ended, or lacks a permission; null where it may.
+create function app_private.principal_fault(relation text, id uuid) returns text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  acting app_private.principal_tables := (select t from app_private.principal_tables t where t.table_name = relation);
+  before constant jsonb := app_private.claims();
+  principal record;
+  lacking text;
+begin
+  execute format('select r.%I as user_id, r.principal_token_id as token_id from %s r where r.id = $1',
+    acting.user_column, acting.table_name) into principal using id;
+  if app_private.principal_ended(principal.user_id, principal.token_id) is not null then
+    return app_private.principal_ended(principal.user_id, principal.token_id);
+  end if;
+  perform app_private.act_as_principal(principal.user_id, principal.token_id);
+  execute format('select %s(r) from %s r where r.id = $1', acting.lacks, acting.table_name) into lacking using id;
+  perform app_private.set_claims(before);
+  return case when lacking is not null
+    then format('Whoever answers for it does not have the permission %s any more.', lacking) end;
+end $function$;
+
 -- Its units in numbers.
 create function app_private.project_abstract_of(p app_public.projects) returns app_public.project_abstract
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45551,6 +46545,16 @@ begin
   update app_private.rate_limits r set hits = recent || moment, expires_at = moment + per
     where r.bucket = bucket and r.key_hash = hash;
 end $function$;
+
+-- The kinds of records of which the viewer may read every event of the organization; null: all there are.
+create function app_private.readable_subjects(organization_id uuid) returns text[]
+language sql stable as $function$
+  select case when not app_hidden.organization_can(readable_subjects.organization_id, 'audit.read') then array(
+    select r.subject from app_hidden.record_types r
+    where r.read_permissions <@ array(select p.permission
+      from (select distinct unnest(t.read_permissions) as permission from app_hidden.record_types t) p
+      where app_hidden.organization_can(readable_subjects.organization_id, p.permission))) end
+$function$;
 
 -- Hands the purchase of a ticket, or its lead, to whom the resolution names.
 create function app_private.reassign_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -45796,6 +46800,15 @@ begin
   end if;
 end $function$;
 
+create function app_private.refuse_storage(quota bigint) returns void
+language plpgsql stable as $function$
+begin
+  perform app_hidden.fail('LIMIT_EXCEEDED',
+    format('An organization, and a user, may keep files of %s at most; delete some, which makes room after a week, or '
+      'ask the operator of the service for more.', pg_size_pretty(quota)),
+    jsonb_build_object('field', 'file', 'limit', quota));
+end $function$;
+
 create function app_private.refuse_tries(wait integer) returns void
 language plpgsql as $function$
 begin
@@ -45805,20 +46818,44 @@ begin
   end if;
 end $function$;
 
--- Announces a content before it is stored; true where the store has it already.
+-- Announces a content before it is stored, and counts it; true where the store has it already. Refused with
+--   LIMIT_EXCEEDED above the quota.
 create function app_private.register_file(
   checksum text, filemime text, filesize integer, width integer default null::integer,
-  height integer default null::integer
+  height integer default null::integer, organization_id uuid default null::uuid,
+  stored_by_id uuid default null::uuid, quota bigint default null::bigint
 ) returns boolean
-language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+#variable_conflict use_variable
+declare
+  is_stored boolean;
+  is_new boolean;
+  owner uuid;
+  used bigint;
+begin
   -- Waits for a sweep that is just deleting the same content.
-  insert into app_private.stored_files as f (checksum, filemime, filesize, width, height)
-    values (register_file.checksum, register_file.filemime, register_file.filesize, register_file.width,
-      register_file.height)
-    on conflict on constraint stored_files_pkey do update set check_at = now() + interval '1 day'
-    returning f.is_stored
-$function$;
-grant execute on function app_private.register_file(text, text, integer, integer, integer) to plat_authenticator;
+  insert into app_private.stored_files as f (checksum, filemime, filesize, width, height, organization_id, stored_by_id,
+      pending)
+    values (checksum, filemime, filesize, width, height, organization_id, stored_by_id, 1)
+    on conflict on constraint stored_files_pkey do update set check_at = now() + interval '1 day',
+      pending = f.pending + 1
+    returning f.is_stored, f.xmax = 0 into is_stored, is_new;
+  if is_new then
+    for owner in select o.id from unnest(array[organization_id, stored_by_id]) o (id) where o.id is not null order by 1
+    loop
+      insert into app_private.storage_used as s (owner_id, bytes) values (owner, filesize)
+        on conflict on constraint storage_used_pkey do update set bytes = s.bytes + excluded.bytes
+        returning s.bytes into used;
+      if used > quota then
+        perform app_private.refuse_storage(quota);
+      end if;
+    end loop;
+  end if;
+  return is_stored;
+end $function$;
+grant execute on function app_private.register_file(
+  text, text, integer, integer, integer, uuid, uuid, bigint
+) to plat_authenticator;
 
 -- Ends a claim: the unit and lot are AVAILABLE again at the price they were listed at. False, and nothing done, when
 --   it had ended already.
@@ -45862,6 +46899,20 @@ begin
   end if;
   return true;
 end $function$;
+
+-- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
+--   those that no row has, as sweep_files does.
+create function app_private.release_files(checksums text[]) returns setof text
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform from app_private.stored_files f where f.checksum = any (checksums) order by f.checksum for update;
+  update app_private.stored_files f set pending = greatest(0, f.pending - r.times)
+    from (select c.checksum, count(*)::int as times from unnest(checksums) c (checksum) group by c.checksum) r
+    where f.checksum = r.checksum;
+  return query select app_private.forget_files(array(
+    select f.checksum from app_private.stored_files f where f.checksum = any (checksums) and f.pending = 0));
+end $function$;
+grant execute on function app_private.release_files(text[]) to plat_authenticator;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -46152,6 +47203,21 @@ begin
   end if;
 end $function$;
 
+-- Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.
+create function app_private.require_role_within(
+  organization_id uuid, role text, beside text default null::text
+) returns void
+language plpgsql stable as $function$
+declare
+  lacking constant text := app_private.role_lacks(organization_id, role, beside);
+begin
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+        role, lacking), jsonb_build_object('permission', lacking));
+  end if;
+end $function$;
+
 -- Refuses to act for a side that is not the viewer's: the team acts for both, a buyer for the buyer.
 create function app_private.require_side(side text, sells boolean, buys boolean, message text) returns void
 language plpgsql stable as $function$
@@ -46193,6 +47259,19 @@ begin
         where t.subject = 'workflow_execution' and t.from_state = execution.status and not t.by_service)));
   end if;
 end $function$;
+
+-- Refuses so many bytes where the organization, or the user who sends them, would have more than the quota.
+create function app_private.require_storage(
+  organization_id uuid, user_id uuid, bytes bigint, quota bigint
+) returns void
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if exists (select from app_private.storage_used s where s.owner_id in (organization_id, user_id)
+      and s.bytes + require_storage.bytes > quota) then
+    perform app_private.refuse_storage(quota);
+  end if;
+end $function$;
+grant execute on function app_private.require_storage(uuid, uuid, bigint, bigint) to plat_authenticator;
 
 -- The webhook, locked; refuses whoever does not administer its organization.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -46459,6 +47538,92 @@ language sql as $function$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $function$;
 
+-- Suspends a row whose principal has ended or lacks a permission, and has the owners told.
+create function app_private.review_principal(relation text, id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.tell_suspended(app_private.review_rows(t, array[review_principal.id], null))
+  from app_private.principal_tables t where t.table_name = relation
+$function$;
+
+-- Suspends what a user answers for (in an organization) and may not do any more; with a reason, all that they made
+--   without an access token. Has the owners told, and returns what it suspended.
+create function app_private.review_principals(
+  of_user uuid, in_organization uuid default null::uuid, because text default null::text
+) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  acting app_private.principal_tables;
+  ids uuid[];
+  suspended jsonb := '[]';
+begin
+  for acting in select * from app_private.principal_tables t order by t.table_name loop
+    execute format('select array_agg(r.id) from %s r where r.%I = $1 and (%s) and ($2 is null or %s = $2) and '
+      '($3 is null or r.principal_token_id is null)', acting.table_name, acting.user_column, acting.live,
+      coalesce('r.' || acting.organization_column, 'null::uuid')) into ids using of_user, in_organization, because;
+    if ids is not null then
+      suspended := suspended || app_private.review_rows(acting, ids, because);
+    end if;
+  end loop;
+  perform app_private.tell_suspended(suspended);
+  return suspended;
+end $function$;
+
+-- Suspends those of the rows whose principal has ended or lacks a permission, or all of them where a reason is
+--   given; returns what it suspended.
+create function app_private.review_rows(acting app_private.principal_tables, ids uuid[], because text) returns jsonb
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  result jsonb := '[]';
+  one record;
+  reason text;
+begin
+  for one in execute format('select r.id, %s as organization_id, (%s)::text as title from %s r where r.id = any ($1) '
+      'and (%s) order by r.id', coalesce('r.' || acting.organization_column, 'null::uuid'), acting.title,
+      acting.table_name, acting.live) using ids
+  loop
+    reason := coalesce(because, app_private.principal_fault(acting.table_name, one.id));
+    if reason is not null then
+      perform app_private.suspend(acting.table_name, one.id, reason);
+      result := result || jsonb_build_object('organizationId', one.organization_id, 'kind', acting.kind,
+        'title', one.title, 'reason', reason);
+    end if;
+  end loop;
+  return result;
+end $function$;
+
+-- Suspends a webhook, or the integration that it belongs to, where its principal has ended.
+create function app_private.review_sender(webhook app_public.webhooks) returns void
+language sql as $function$
+  select app_private.review_principal(case when webhook.integration_id is null then 'app_public.webhooks'
+    else 'app_public.organization_integrations' end, coalesce(webhook.integration_id, webhook.id))
+$function$;
+
+-- Ends access tokens with all that were created through them; returns the names of those that still worked.
+create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  with recursive family as (
+    select t.id from app_public.access_tokens t where t.id = any (ids)
+    union
+    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
+  ), revoked as (
+    update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null
+    returning t.name, t.id
+  )
+  select coalesce(array_agg(r.name order by r.id), '{}') from revoked r
+$function$;
+
+-- A permission that a role gives, beyond another one, and that the viewer does not have in the organization; null
+--   where the viewer may give the role.
+create function app_private.role_lacks(organization_id uuid, role text, beside text default null::text) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select r.permission from app_private.role_permissions r
+  where r.role = role_lacks.role and not r.in_affiliated
+    and not exists (select from app_private.role_permissions b where b.role = role_lacks.beside and not b.in_affiliated
+      and b.permission = r.permission)
+    and not app_hidden.organization_can(role_lacks.organization_id, r.permission)
+  order by r.permission <> 'org.owner', r.permission limit 1
+$function$;
+
 -- Selects the subjects of a line that is due, and says when it is due next.
 create function app_private.run_schedule(workflow_id uuid, next_run_at timestamp with time zone) returns void
 language plpgsql as $function$
@@ -46466,6 +47631,7 @@ declare
   workflow app_public.workflows;
   is_due boolean;
   run uuid;
+  fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
@@ -46479,6 +47645,12 @@ begin
     return;
   elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
     perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
+    return;
+  end if;
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    perform app_private.review_principal('app_public.workflows', workflow.id);
     return;
   end if;
   begin
@@ -46945,6 +48117,13 @@ begin
 end $function$;
 grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
 
+-- Says who acts from here on; the role stays, so row security is not what decides.
+create function app_private.set_claims(claims jsonb) returns void
+language sql as $function$
+  select set_config('plat.' || c.name, coalesce(claims ->> c.name, ''), true)
+  from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
+$function$;
+
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
 create function app_private.set_inventory(
   claim app_hidden.claims, status text, restore_price boolean default false,
@@ -46980,13 +48159,13 @@ begin
 end $function$;
 grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
--- Sets the hash of a user's password; ends every login token and open code, and the wrong tries from here.
+-- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
   insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
     on conflict on constraint user_passwords_pkey
-    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
+    do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
@@ -47024,6 +48203,12 @@ begin
     returning w.* into workflow;
   return workflow;
 end $function$;
+
+-- Suspends what an access token made that has expired.
+create function app_private.settle_access_token(id uuid) returns void
+language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.review_principals(t.user_id) from app_public.access_tokens t where t.id = settle_access_token.id
+$function$;
 
 -- An agreement that was not signed in time has expired.
 create function app_private.settle_agreement(agreement_id uuid) returns void
@@ -47968,6 +49153,18 @@ language sql stable as $function$
   from unnest(work) w join app_public.workflow_executions e on e.id = w.execution_id
 $function$;
 
+-- What it takes to have a step done.
+create function app_private.step_permissions(
+  step app_public.workflow_steps, subject_type text, event text
+) returns text[]
+language sql stable as $function$
+  select '{workflow.manage}'::text[]
+    || app_private.subject_permissions(subject_type, (select t.changes_records from app_hidden.workflow_step_types t
+      where t.type = step.type))
+    || app_private.definition_permissions(step.config, case when step.type = 'WAIT_FOR_EVENT'
+      then step.config ->> 'event' else event end)
+$function$;
+
 -- Carries out steps of the type REMOVE_TAG.
 create function app_private.step_remove_tag(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -48383,10 +49580,95 @@ begin
   return clauses;
 end $function$;
 
+-- What it takes to read the subjects of workflows of a kind; with `changes`, to change them and the people they are
+--   of.
+create function app_private.subject_permissions(subject_type text, changes boolean) returns text[]
+language sql stable as $function$
+  select array(select distinct p.permission from app_hidden.record_types r
+    cross join lateral unnest(case when changes then r.read_permissions || r.write_permission
+      else r.read_permissions end) p (permission)
+    -- What is of a person is read and changed with that person.
+    where r.subject = any (array[lower(subject_type)] || case
+        when not changes or subject_type = 'UNIT' then '{}'::text[]
+        when subject_type = 'LEAD' then '{lead}' else '{lead, buyer}' end)
+      and p.permission is not null
+    order by p.permission)
+$function$;
+
 -- The table of the records that a workflow of that kind is about.
 create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
+
+-- Suspends what acted in somebody's name, for the reason.
+create function app_private.suspend(relation text, id uuid, reason text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  kept constant text := coalesce(current_setting('plat.service', true), '');
+  acting app_private.principal_tables := (select t from app_private.principal_tables t where t.table_name = relation);
+begin
+  perform set_config('plat.service', 'on', true);
+  execute format('select %s($1, $2)', acting.ends) using id, reason;
+  perform set_config('plat.service', kept, true);
+end $function$;
+
+-- Takes the invitation of a buyer back.
+create function app_private.suspend_buyer_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_hidden.buyer_invites i set status = 'REVOKED'
+    where i.id = suspend_buyer_invite.id and i.status = 'PENDING';
+  delete from app_private.buyer_invite_tokens t where t.invite_id = suspend_buyer_invite.id;
+$function$;
+
+-- Cancels an export for the reason.
+create function app_private.suspend_export(id uuid, reason text) returns void
+language sql as $function$ select app_private.step_export(suspend_export.id, 'CANCELLED', reason) $function$;
+
+-- Takes an invitation back for the reason.
+create function app_private.suspend_invite(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_invite.id and i.status = 'PENDING';
+  delete from app_private.organization_invite_tokens t where t.invite_id = suspend_invite.id;
+$function$;
+
+-- Disables an integration of an organization for the reason; a refresh enables it again.
+create function app_private.suspend_organization_integration(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.organization_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_organization_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  update app_private.integration_secrets s set next_refresh_at = null
+    where s.integration_id = suspend_organization_integration.id;
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
+$function$;
+
+-- Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed
+--   another address, other applications take their credentials anew.
+create function app_private.suspend_user_integration(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.user_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_user_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  -- Whoever made it knows what it is let in by, such as the address of a feed.
+  update app_private.integration_secrets s set sealed = null, lookup = null, next_refresh_at = null
+    where s.integration_id = suspend_user_integration.id;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_user_integration.id;
+$function$;
+
+-- Disables a webhook for the reason.
+create function app_private.suspend_webhook(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_webhook.id and w.status <> 'DISABLED' and w.deleted_at is null
+$function$;
+
+-- Disables a workflow for the reason; executions under way pause before their next step.
+create function app_private.suspend_workflow(id uuid, reason text) returns void
+language sql as $function$
+  update app_public.workflows w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
+$function$;
 
 -- Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before
 --   the transaction ends. Exports whose job is lost get another.
@@ -48408,28 +49690,14 @@ begin
       returning due.file_key;
 end $function$;
 
--- Forgets contents that no row has, and tells which; whoever calls it deletes them from the store before the
---   transaction ends.
+-- Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store
+--   before the transaction ends.
 create function app_private.sweep_files(batch integer) returns setof text
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  file_table text;
-  due text[];
-  used text[] := '{}';
-  found_used text[];
 begin
-  select array_agg(f.checksum) into due from (
+  return query select app_private.forget_files(array(
     select s.checksum from app_private.stored_files s where s.check_at < now() order by s.check_at limit batch for
-      update skip locked) f;
-  for file_table in select t.table_name from app_private.file_tables t loop
-    execute format('select coalesce(array_agg(distinct f.checksum), ''{}'') from app_public.%I f
-      where f.checksum = any ($1)
-      and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using due;
-    used := used || found_used;
-  end loop;
-  update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
-  return query delete from app_private.stored_files f where f.checksum = any (due) and f.checksum <> all (used)
-    returning f.checksum;
+      update skip locked));
 end $function$;
 
 -- Deletes keys that are over, at most a batch of them; returns how many.
@@ -48800,6 +50068,8 @@ declare
   work app_private.step_work[];
   first_depth int;
   cause uuid;
+  workflow app_public.workflows;
+  fault text;
 begin
   select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
     and s.revision = steps_revision and s.sequence = sequence;
@@ -48824,6 +50094,17 @@ begin
   perform app_private.end_orphans(ids);
   update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
     and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+        pause_reason = fault || ' Enable the workflow again, then resume.'
+      where e.id = any (ids) and e.status = 'RUNNING';
+    perform app_private.review_principal('app_public.workflows', workflow_id);
+    return '{}';
+  end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
     from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
   if work is null then
@@ -48902,6 +50183,15 @@ begin
     where s.subject = subject and s.name = name;
   return amount;
 end $function$;
+
+-- Has the owners told what was suspended: [{organizationId, kind, title, reason}].
+create function app_private.tell_suspended(suspended jsonb) returns void
+language sql as $function$
+  select app_private.add_job('principal__ended', jsonb_build_object('organizationId', s.organization_id,
+    'suspended', s.items))
+  from (select i ->> 'organizationId' as organization_id, jsonb_agg(i - 'organizationId' order by i ->> 'kind') as items
+    from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
+$function$;
 
 -- Hands what belongs to a lead or purchase over to its new assignee.
 create function app_private.tg__assignee_of_deal() returns trigger
@@ -49173,6 +50463,28 @@ begin
   return new;
 end $function$;
 
+-- Makes the viewer, with the token in use, the principal of the row, and refuses who lacks a permission for what it
+--   does. Arguments: the column of the user, the function that says what is lacking.
+create function app_private.tg__principal() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  lacking text;
+begin
+  -- Of what the service does, whoever had it done answers already.
+  if app_public.current_user_id() is null then
+    return new;
+  end if;
+  new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
+    'principal_token_id', app_hidden.setting('token_id')));
+  execute format('select %s($1)', tg_argv[1]) into lacking using new;
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
+  return new;
+end $function$;
+
 -- The organization of a new row is that of its project, which must not be archived: both in one look-up.
 create function app_private.tg__project_organization() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49380,6 +50692,28 @@ begin
   return result;
 end $function$;
 
+-- Why an access token does not work any more, be it because of the one that created it; null while it works.
+create function app_private.token_ended(token_id uuid) returns text
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  with recursive family as (
+    select t.id, t.parent_id, t.name, t.revoked_at, t.expires_at from app_public.access_tokens t
+      where t.id = token_ended.token_id
+    union all
+    select t.id, t.parent_id, t.name, t.revoked_at, t.expires_at from family f
+      join app_public.access_tokens t on t.id = f.parent_id
+  )
+  select case when f.revoked_at is not null then format('The access token "%s" was revoked.', f.name)
+    else format('The access token "%s" has expired.', f.name) end
+  from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
+$function$;
+
+-- What it takes to have subjects selected by the trigger and conditions of a workflow.
+create function app_private.trigger_permissions(w app_public.workflows) returns text[]
+language sql stable as $function$
+  select '{workflow.manage}'::text[] || app_private.subject_permissions(w.subject_type, false)
+    || app_private.definition_permissions(w.conditions, w.trigger ->> 'event')
+$function$;
+
 -- Like app_hidden.to_e164, but null for what is no phone number.
 create function app_private.try_e164(phone text, country text) returns text
 language plpgsql stable as $function$
@@ -49399,6 +50733,12 @@ language sql security definer set search_path to 'pg_catalog', 'pg_temp' as $fun
     where m.id = unsubscribe.member_id and k.kind = unsubscribe.kind and to_jsonb(m.notifications) -> k.kind = 'true'
 $function$;
 grant execute on function app_private.unsubscribe(uuid, text) to plat_authenticator;
+
+-- Something where the viewer is not the user, or reaches only a part of their account; null where they may.
+create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
+language sql stable as $function$
+  select case when i.user_id is distinct from app_hidden.viewer_integrator() then 'org.admin' end
+$function$;
 
 -- The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a
 --   buyer.
@@ -49491,6 +50831,22 @@ language sql stable as $function$
   ) whole
 $function$;
 
+-- A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.
+create function app_private.webhook_lacks(w app_public.webhooks) returns text
+language plpgsql stable as $function$
+begin
+  if not app_hidden.organization_can(w.organization_id, 'org.admin') then
+    return 'org.admin';
+  elsif app_hidden.organization_can(w.organization_id, 'audit.read') then
+    return null;
+  end if;
+  return (select p.permission from app_hidden.record_types r
+    cross join lateral unnest(coalesce(r.read_permissions, '{audit.read}')) p (permission)
+    where ('*' = any (w.events) or r.subject in (select split_part(e, '.', 1) from unnest(w.events) e))
+      and not app_hidden.organization_can(w.organization_id, p.permission)
+    order by p.permission = 'audit.read', p.permission limit 1);
+end $function$;
+
 -- Stops the marketing mail of an organization to a lead (or a purchase without one) and to whoever else has its
 --   address; done again, it changes nothing.
 create function app_private.withdraw_consent(person_id uuid, request_id text) returns void
@@ -49551,6 +50907,15 @@ language sql stable as $function$
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and l.classid = 7528003 and l.objid = ((hashtext(worker_lives.id)::bigint + 4294967296) % 4294967296)::oid
       and l.objsubid = 2)
+$function$;
+
+-- A permission that the viewer lacks for what a workflow does; null where they may do all of it.
+create function app_private.workflow_lacks(w app_public.workflows) returns text
+language sql stable as $function$
+  select app_private.lacking_permission(w.organization_id, w.project_id, app_private.trigger_permissions(w)
+    || coalesce((select array_agg(distinct p.permission) from app_public.workflow_steps s
+      cross join lateral unnest(app_private.step_permissions(s, w.subject_type, w.trigger ->> 'event')) p (permission)
+      where s.workflow_id = w.id and s.revision = w.steps_revision), '{}'))
 $function$;
 
 -- The advisory lock that a worker shares while it takes executions of the workflow for a step that takes time; who
@@ -50240,73 +51605,75 @@ insert into app_hidden.imports (operation, table_name, permission) values
   ('importBuyers', 'buyers', 'project.manage'),
   ('importUnits', 'units', 'inventory.manage');
 
-insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition) values
-  ('access_tokens', 'access_token', null, null, null),
-  ('agents', 'agent', 'lead.write', null, null),
-  ('agreements', 'agreement', 'lead.write', 'lead.read', null),
-  ('appointments', 'appointment', 'lead.write', 'lead.read', null),
-  ('buyers', 'buyer', 'buyer.write', null, null),
-  ('contacts', 'contact', 'lead.write', null, null),
-  ('custom_exports', 'custom_export', 'report.manage', null, null),
-  ('custom_reports', 'custom_report', 'report.manage', null, null),
-  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null),
-  ('deposits', 'deposit', 'sale.write', 'sale.read', null),
-  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null),
-  ('exports', 'export', 'report.run', null, null),
-  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null),
-  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null),
-  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null),
-  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null),
-  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null),
-  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null),
-  ('lead_notes', 'lead_note', 'lead.write', null, null),
-  ('lead_sources', 'lead_source', 'project.manage', null, null),
-  ('leads', 'lead', 'lead.write', null, null),
-  ('lease_permits', 'lease_permit', 'inventory.manage', null, null),
-  ('lot_images', 'lot_image', 'inventory.manage', null, null),
-  ('lots', 'lot', 'inventory.manage', 'inventory.read', null),
-  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null),
-  ('offer_responses', 'offer_response', 'sale.write', null, null),
-  ('offers', 'offer', 'sale.write', null, null),
-  ('open_houses', 'open_house', 'marketing.manage', null, null),
-  ('organization_avatars', 'organization_avatar', 'org.owner', null, null),
-  ('organization_integrations', 'organization_integration', 'org.admin', null, null),
-  ('organization_invites', 'organization_invite', 'org.admin', null, null),
-  ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null),
-  ('organization_user_connections', 'member', 'org.owner', null, null),
-  ('organizations', 'organization', 'org.admin', null, null),
-  ('personalization_credits', 'personalization_credit', 'sale.write', null, null),
-  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null),
-  ('personalizations', 'personalization', 'sale.write', null, null),
-  ('phone_calls', 'phone_call', 'lead.write', null, null),
-  ('processor_cards', 'processor_card', null, null, null),
-  ('processor_charges', 'charge', 'finance.write', 'finance.read', null),
-  ('project_avatars', 'project_avatar', 'inventory.manage', null, null),
-  ('project_collections', 'project_collection', 'marketing.manage', null, null),
-  ('project_contact_messages', 'contact_message', 'lead.write', null, null),
-  ('project_documents', 'project_document', 'inventory.manage', null, null),
-  ('project_images', 'project_image', 'inventory.manage', null, null),
-  ('project_organizations', 'affiliation', 'project.manage', null, null),
-  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null),
-  ('projects', 'project', 'project.manage', null, null),
-  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null),
-  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null),
-  ('reservations', 'reservation', 'sale.write', 'sale.read', null),
-  ('sales_offices', 'sales_office', 'project.manage', null, null),
-  ('service_intelligence_generations', 'generation', 'lead.write', null, null),
-  ('site_plans', 'site_plan', 'inventory.manage', null, null),
-  ('spec_categories', 'spec_category', 'inventory.manage', null, null),
-  ('spec_elements', 'spec_element', 'inventory.manage', null, null),
-  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null),
-  ('tasks', 'task', 'lead.write', null, null),
-  ('trackers', 'tracker', 'marketing.manage', null, null),
-  ('unit_images', 'unit_image', 'inventory.manage', null, null),
-  ('units', 'unit', 'inventory.manage', 'inventory.read', null),
-  ('user_integrations', 'user_integration', null, null, null),
-  ('users', 'user', null, null, null),
-  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null'),
-  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null),
-  ('workflows', 'workflow', 'workflow.manage', null, null);
+insert into app_hidden.record_types (table_name, subject, write_permission, event_permission, event_condition,
+  read_permissions) values
+  ('access_tokens', 'access_token', null, null, null, null),
+  ('agents', 'agent', 'lead.write', null, null, array['lead.read', 'org.member']),
+  ('agreements', 'agreement', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
+  ('appointments', 'appointment', 'lead.write', 'lead.read', null, array['buyer.read', 'lead.read']),
+  ('buyers', 'buyer', 'buyer.write', null, null, array['buyer.read']),
+  ('contacts', 'contact', 'lead.write', null, null, array['buyer.read', 'lead.read']),
+  ('custom_exports', 'custom_export', 'report.manage', null, null, array['report.read']),
+  ('custom_reports', 'custom_report', 'report.manage', null, null, array['audit.read']),
+  ('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage', null, null, array['project.read']),
+  ('deposits', 'deposit', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('escalation_tickets', 'escalation_ticket', 'workflow.manage', null, null, array['lead.read', 'workflow.read']),
+  ('exports', 'export', 'report.run', null, null, array['report.manage', 'report.run']),
+  ('fallout_reasons', 'fallout_reason', 'project.manage', null, null, array['lead.read', 'project.manage']),
+  ('floor_plan_documents', 'floor_plan_document', 'inventory.manage', null, null, array['inventory.read']),
+  ('floor_plan_drawings', 'floor_plan_drawing', 'inventory.manage', null, null, null),
+  ('floor_plan_elevation_images', 'elevation_image', 'inventory.manage', null, null, null),
+  ('floor_plan_images', 'floor_plan_image', 'inventory.manage', null, null, null),
+  ('floor_plans', 'floor_plan', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('lead_notes', 'lead_note', 'lead.write', null, null, array['audit.read']),
+  ('lead_sources', 'lead_source', 'project.manage', null, null, array['lead.read', 'project.manage']),
+  ('leads', 'lead', 'lead.write', null, null, array['lead.read']),
+  ('lease_permits', 'lease_permit', 'inventory.manage', null, null, array['inventory.manage']),
+  ('lot_images', 'lot_image', 'inventory.manage', null, null, null),
+  ('lots', 'lot', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('negotiations', 'negotiation', 'sale.write', 'sale.strategy', null, array['sale.read', 'sale.strategy']),
+  ('offer_responses', 'offer_response', 'sale.write', null, null, null),
+  ('offers', 'offer', 'sale.write', null, null, array['sale.read']),
+  ('open_houses', 'open_house', 'marketing.manage', null, null, array['project.read']),
+  ('organization_avatars', 'organization_avatar', 'org.owner', null, null, null),
+  ('organization_integrations', 'organization_integration', 'org.admin', null, null, array['org.admin']),
+  ('organization_invites', 'organization_invite', 'org.admin', null, null, array['org.admin']),
+  ('organization_payments_representatives', 'organization_payments_representative', 'org.billing', null, null,
+    array['org.billing']),
+  ('organization_user_connections', 'member', 'org.owner', null, null, array['audit.read']),
+  ('organizations', 'organization', 'org.admin', null, null, array['org.member']),
+  ('personalization_credits', 'personalization_credit', 'sale.write', null, null, null),
+  ('personalization_discounts', 'personalization_discount', 'sale.write', null, null, null),
+  ('personalizations', 'personalization', 'sale.write', null, null, array['sale.read']),
+  ('phone_calls', 'phone_call', 'lead.write', null, null, array['buyer.read', 'lead.read']),
+  ('processor_cards', 'processor_card', null, null, null, null),
+  ('processor_charges', 'charge', 'finance.write', 'finance.read', null, array['finance.read']),
+  ('project_avatars', 'project_avatar', 'inventory.manage', null, null, null),
+  ('project_collections', 'project_collection', 'marketing.manage', null, null, array['project.read']),
+  ('project_contact_messages', 'contact_message', 'lead.write', null, null, null),
+  ('project_documents', 'project_document', 'inventory.manage', null, null, array['inventory.read']),
+  ('project_images', 'project_image', 'inventory.manage', null, null, null),
+  ('project_organizations', 'affiliation', 'project.manage', null, null, array['project.read']),
+  ('project_testimonials', 'project_testimonial', 'marketing.manage', null, null, array['project.read']),
+  ('projects', 'project', 'project.manage', null, null, array['project.read']),
+  ('promotions', 'promotion', 'marketing.manage', 'marketing.read', null, array['project.read', 'marketing.read']),
+  ('reservation_documents', 'reservation_document', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('reservations', 'reservation', 'sale.write', 'sale.read', null, array['sale.read']),
+  ('sales_offices', 'sales_office', 'project.manage', null, null, array['project.read']),
+  ('service_intelligence_generations', 'generation', 'lead.write', null, null, null),
+  ('site_plans', 'site_plan', 'inventory.manage', null, null, null),
+  ('spec_categories', 'spec_category', 'inventory.manage', null, null, array['project.read']),
+  ('spec_elements', 'spec_element', 'inventory.manage', null, null, array['project.read']),
+  ('spec_options', 'spec_option', 'inventory.manage', 'finance.read', null, array['project.read', 'finance.read']),
+  ('tasks', 'task', 'lead.write', null, null, array['buyer.read', 'lead.read', 'org.member']),
+  ('trackers', 'tracker', 'marketing.manage', null, null, array['marketing.read']),
+  ('unit_images', 'unit_image', 'inventory.manage', null, null, null),
+  ('units', 'unit', 'inventory.manage', 'inventory.read', null, array['inventory.read']),
+  ('user_integrations', 'user_integration', null, null, null, null),
+  ('users', 'user', null, null, null, null),
+  ('webhooks', 'webhook', 'org.admin', null, 'integration_id is null', array['org.admin']),
+  ('workflow_executions', 'workflow_execution', 'workflow.run', null, null, array['lead.read', 'workflow.read']),
+  ('workflows', 'workflow', 'workflow.manage', null, null, array['workflow.read']);
 
 insert into app_hidden.report_columns (subject, "position", name, expression, type, sql_type, permission, is_default,
   description) values
@@ -51627,23 +52994,23 @@ insert into app_hidden.workflow_step_members (type, "position", name, kind, requ
   ('WAIT_FOR_EVENT', 4, 'onTimeout', 'timeout', false, null, null, null, null, null,
     'What follows then: CONTINUE (where left out), STOP, or the sequence of a later step.');
 
-insert into app_hidden.workflow_step_types (type, subjects, refusal) values
-  ('ADD_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('ASSIGN', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('BRANCH', null, null),
-  ('CALL_WEBHOOK', null, null),
-  ('CREATE_NOTE', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('CREATE_TASK', null, null),
-  ('DRAFT_WITH_AI', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('ESCALATE', null, null),
-  ('NOTIFY_TEAM', null, null),
-  ('REMOVE_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('SEND_EMAIL', null, null),
-  ('SEND_SMS', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null),
-  ('STOP', null, null),
-  ('UPDATE_FIELD', null, null),
-  ('WAIT', null, null),
-  ('WAIT_FOR_EVENT', null, null);
+insert into app_hidden.workflow_step_types (type, subjects, refusal, changes_records) values
+  ('ADD_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('ASSIGN', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('BRANCH', null, null, false),
+  ('CALL_WEBHOOK', null, null, false),
+  ('CREATE_NOTE', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('CREATE_TASK', null, null, true),
+  ('DRAFT_WITH_AI', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('ESCALATE', null, null, false),
+  ('NOTIFY_TEAM', null, null, false),
+  ('REMOVE_TAG', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('SEND_EMAIL', null, null, true),
+  ('SEND_SMS', array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'], null, true),
+  ('STOP', null, null, false),
+  ('UPDATE_FIELD', null, null, true),
+  ('WAIT', null, null, false),
+  ('WAIT_FOR_EVENT', null, null, false);
 
 insert into app_private.clock_steps (subject, name, at, near, pending, changes) values
   ('deposit', 'due', 'n.due_at::timestamp at time zone p.time_zone',
@@ -51664,6 +53031,7 @@ insert into app_private.clock_steps (subject, name, at, near, pending, changes) 
     null);
 
 insert into app_private.deadline_kinds (kind, settle) values
+  ('access_token', 'app_private.settle_access_token'),
   ('agreement', 'app_private.settle_agreement'),
   ('claim', 'app_private.settle_claim'),
   ('escalation_ticket', 'app_private.settle_escalation_ticket'),
@@ -51943,6 +53311,27 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('team_message', null, null, null, null, 'org.member', array['TEAM'], false, true, '{{ data.subject }}', null,
     '{{ data.text }}');
 
+insert into app_private.principal_tables (table_name, user_column, organization_column, kind, title, live, lacks,
+  ends) values
+  ('app_hidden.buyer_invites', 'invited_by_id', 'organization_id', 'invitation of a buyer', 'r.email',
+    'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.buyer_invite_lacks',
+    'app_private.suspend_buyer_invite'),
+  ('app_public.exports', 'requested_by_id', 'organization_id', 'export', 'r.filename',
+    'r.status in (''PENDING'', ''PROCESSING'')', 'app_private.export_lacks', 'app_private.suspend_export'),
+  ('app_public.organization_integrations', 'principal_id', 'organization_id', 'integration', 'r.name',
+    'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.organization_integration_lacks',
+    'app_private.suspend_organization_integration'),
+  ('app_public.organization_invites', 'invited_by_id', 'organization_id', 'invitation', 'r.email',
+    'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks', 'app_private.suspend_invite'),
+  ('app_public.user_integrations', 'user_id', null, 'integration', 'r.name',
+    'r.deleted_at is null and r.status <> ''DISABLED''', 'app_private.user_integration_lacks',
+    'app_private.suspend_user_integration'),
+  ('app_public.webhooks', 'principal_id', 'organization_id', 'webhook', 'r.url',
+    'r.deleted_at is null and r.integration_id is null and r.status <> ''DISABLED''', 'app_private.webhook_lacks',
+    'app_private.suspend_webhook'),
+  ('app_public.workflows', 'principal_id', 'organization_id', 'workflow', 'r.name',
+    'r.deleted_at is null and r.status = ''ENABLED''', 'app_private.workflow_lacks', 'app_private.suspend_workflow');
+
 insert into app_private.retention (relation, over) values
   ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_private.buyer_invite_tokens',
@@ -52112,6 +53501,11 @@ insert into app_private.sending_tiers (name, from_age, takes_payments, mails, me
   ('NEW', '00:00:00', false, 200, 20, 'From the first day.'),
   ('PAYMENTS', '00:00:00', true, 20000, 2000, 'Once it takes payments: the processor knows who it is.'),
   ('WEEK', '7 days', false, 2000, 200, 'After a week.');
+
+insert into app_private.stored_files (checksum, filemime, filesize, width, height, is_stored, organization_id,
+  stored_by_id, pending) values
+  ('0000000000000000000000000000000000000000000000000000000000000000', 'application/octet-stream', 1, null, null, true,
+    null, null, 0);
 
 insert into app_public.integration_apps (key, name, description, category, scope, icon_url, auth_type, oauth_scopes,
   config_schema, credentials_schema, documentation_url, connected_by) values

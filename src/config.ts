@@ -41,6 +41,8 @@ export interface Config {
   readonly twilio: Readonly<TwilioAccount> | undefined;
   /** Undefined means files are kept in `dataDir`. */
   readonly s3: S3Options | undefined;
+  /** Bytes. */
+  readonly fileQuota: number;
   /** Undefined means the embedded sandbox. */
   readonly stripe:
     | {
@@ -59,6 +61,8 @@ export interface Config {
   readonly logLevel: string;
   readonly explorer: boolean;
   readonly poolSize: number;
+  /** Bytes. */
+  readonly documentBytes: number;
   readonly workerConcurrency: number;
 }
 
@@ -169,6 +173,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
           credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
         })
       : undefined,
+    fileQuota: must("FILE_QUOTA") * 1_000_000_000,
     stripe: stripeKey ? Object.freeze({ secretKey: stripeKey, webhookSecret, api: stripeApi }) : undefined,
     geoipFile: read("GEOIP_FILE"),
     mailFrom,
@@ -177,6 +182,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     logLevel: must("LOG_LEVEL"),
     explorer: read("EXPLORER") ?? !production,
     poolSize: must("POOL_SIZE"),
+    documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
     workerConcurrency: must("WORKER_CONCURRENCY"),
   };
 

@@ -10,9 +10,10 @@ import { createFileAddresses } from "./files/addresses.ts";
 import { incomingFolder } from "./files/incoming.ts";
 import { createFiles } from "./files/files.ts";
 import { filePage } from "./http/files.ts";
-import { uploadKinds } from "./http/uploadKinds.ts";
+import { uploadPlaces } from "./http/uploadPlaces.ts";
+import { connectionGate } from "./limits/gates.ts";
 import type { Logger } from "./log.ts";
-import { createPreset, type PresetOptions } from "./preset.ts";
+import { createPreset, viewerSettings, type PresetOptions } from "./preset.ts";
 import { createDraftProvider, type DraftProvider } from "./providers/drafts/index.ts";
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
@@ -41,6 +42,8 @@ export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
   poolSize: number;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
   jwtKeys: readonly LoginTokenKey[];
   /** What secrets are sealed with. */
   secretKeys: readonly SealingKey[];
@@ -54,6 +57,8 @@ export interface GraphqlOptions {
   fileStore: FileStore;
   /** Files on their way in rest in its folder `incoming`. */
   dataDir: string;
+  /** Bytes of files that an organization, and a user, may keep; as many as there is room for where left out. */
+  fileQuota?: number;
   /** The service's own address, for those of files; without a trailing slash. */
   baseUrl: string;
   /** Knows where viewers and cities are; the embedded databases where left out. */
@@ -95,6 +100,7 @@ export interface Graphql {
 export async function startGraphql({
   authenticatorUrl,
   poolSize,
+  documentBytes,
   jwtKeys,
   secretKeys,
   loopbackWebhooks = false,
@@ -102,6 +108,7 @@ export async function startGraphql({
   drafts = createDraftProvider(),
   fileStore,
   dataDir,
+  fileQuota = Number.MAX_SAFE_INTEGER,
   baseUrl,
   location = createLocationProvider({}),
   payments = noProcessor,
@@ -117,7 +124,12 @@ export async function startGraphql({
     onError: (error) => log.warn({ err: error }, "A database connection broke."),
   });
   try {
-    const files = createFiles({ store: fileStore, pool, incomingFolder: incomingFolder(dataDir) });
+    const files = createFiles({
+      store: fileStore,
+      pool,
+      incomingFolder: incomingFolder(dataDir),
+      quota: fileQuota,
+    });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
     const seal = createSeal(secretKeys);
     const integrations = createIntegrations({
@@ -130,6 +142,8 @@ export async function startGraphql({
     const pgl = instance(
       createPreset({
         pool,
+        connections: connectionGate(poolSize),
+        ...(documentBytes !== undefined && { documentBytes }),
         signLoginToken: createLoginTokens(jwtKeys).sign,
         signFileAddress: addresses.sign,
         files,
@@ -153,8 +167,9 @@ export async function startGraphql({
         authenticate: createAuthenticator({ pool, keys: jwtKeys }),
         constraintMessages,
         uploads: {
-          take: files.take,
-          kinds: async (operations) => uploadKinds(await pgl.getSchema(), operations),
+          files,
+          places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),
+          settings: viewerSettings,
         },
         filePage: filePage({ store: fileStore, addresses, pool }),
         trackers: trackers(pool),

@@ -1,6 +1,7 @@
 /** The whole GraphQL policy on one page: base preset, companions, transport, our plugins, what is shown. */
 import { PgAggregatesPreset } from "@graphile/pg-aggregates";
 import { PgSimplifyInflectionPreset } from "@graphile/simplify-inflection";
+import type { IncomingMessage } from "node:http";
 import type { Pool } from "pg";
 import { makePgService } from "postgraphile/adaptors/pg";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
@@ -13,6 +14,8 @@ import { makeFusedAdaptor } from "./database/fusedAdaptor.ts";
 import { transportPreset } from "./http/preset.ts";
 import { repeatFacts } from "./http/repeatFacts.ts";
 import { claimsOf, requestState } from "./http/requestState.ts";
+import type { FairGate } from "./limits/fairGate.ts";
+import { withWork } from "./limits/operationWork.ts";
 import type { ArgumentTransform } from "./operations/members.ts";
 import type { FileAddresses } from "./files/addresses.ts";
 import type { Files } from "./files/files.ts";
@@ -50,6 +53,8 @@ declare global {
       argumentTransforms: Record<string, ArgumentTransform>;
       /** Finds the place of a viewer; without it, nobody's is known. */
       viewerPlace?: ViewerPlace | undefined;
+      /** Takes the checksums of files that the request has sent. */
+      sentFiles?: string[];
     }
   }
 }
@@ -66,10 +71,24 @@ export interface PresetOptions {
   paymentTransforms: PaymentTransforms;
   draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   integrationTransforms: IntegrationTransforms;
+  /** Where operations wait for a connection; nobody has a share where left out. */
+  connections?: FairGate;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
   /** How statements are sent; fused where left out. The benchmarks compare it with the stock one. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where left out. */
   viewerPlace?: ViewerPlace;
+}
+
+/** Settings of a transaction that acts for the viewer of a request. */
+export function viewerSettings(request: IncomingMessage): Record<string, string> {
+  const { ip } = request as { ip?: string };
+  return pgSettings(claimsOf(request) as Claims, {
+    requestId: requestState(request).id,
+    channel: "API",
+    ...(ip ? { ip } : {}),
+  });
 }
 
 /**
@@ -86,7 +105,9 @@ export function createPreset({
   paymentTransforms,
   draftTransforms,
   integrationTransforms,
-  adaptor = makeFusedAdaptor({ deadlines: settledDeadlines }),
+  connections,
+  documentBytes,
+  adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
@@ -154,24 +175,20 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress },
+    plat: { signLoginToken, signFileAddress, documentBytes },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;
         if (!request) return {};
         const claims = claimsOf(request) as Claims;
-        const ip = (request as { ip?: string }).ip;
         return {
           claims,
-          ip,
+          ip: (request as { ip?: string }).ip,
           argumentTransforms,
           viewerPlace,
           repeats: repeatFacts(request),
-          pgSettings: pgSettings(claims, {
-            requestId: requestState(request).id,
-            channel: "API",
-            ...(ip ? { ip } : {}),
-          }),
+          sentFiles: requestState(request).sentFiles,
+          pgSettings: withWork(viewerSettings(request), requestState(request).work),
         };
       },
     },

@@ -9,6 +9,7 @@ import { openDatabase, requireMigrated } from "./database/open.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./files/incoming.ts";
+import { removeLeftoversOfDead } from "./files/leftovers.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
@@ -71,6 +72,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
     const fileStore = createFileStore({ s3: config.s3, dataDir: config.dataDir });
     shutdown.add("files", fileStore.close);
+    await removeLeftoversOfDead(incomingFolder(config.dataDir));
     const demo =
       config.demo && (config.mode === "all" || config.mode === "migrate")
         ? await loadDemo(database.ownerUrl, {
@@ -164,6 +166,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const options = {
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
+        documentBytes: config.documentBytes,
         jwtKeys: await loadJwtKeys(config),
         secretKeys: await loadSecretKeys(config),
         loopbackWebhooks: config.loopbackWebhooks,
@@ -171,6 +174,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         drafts,
         fileStore,
         dataDir: config.dataDir,
+        fileQuota: config.fileQuota,
         baseUrl: config.baseUrl,
         location: createLocationProvider(config),
         payments: payments.processor,

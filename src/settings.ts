@@ -296,6 +296,11 @@ export const settings = {
     description: "Secret of that key.",
     parse: (text) => text,
   }),
+  FILE_QUOTA: setting({
+    default: "50",
+    description: "Gigabytes of files that an organization, and a user, may keep.",
+    parse: whole(1, 1_000_000),
+  }),
   MAIL_FROM: setting({
     default: "Plat <no-reply@localhost>",
     description: "Sender of all mail.",
@@ -351,6 +356,12 @@ export const settings = {
     default: "10",
     description: "Database connections of the API in one process.",
     parse: whole(2, 500),
+  }),
+  PLAN_CACHE_MB: setting({
+    default: "64",
+    description:
+      "Memory for documents and their plans in one process, in MB: those asked again and again are kept longest.",
+    parse: whole(8, 10_000),
   }),
   WORKER_CONCURRENCY: setting({
     default: "5",

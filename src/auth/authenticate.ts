@@ -20,7 +20,7 @@ interface AuthenticatedRow {
 
 const bySession = {
   name: "authenticate_session",
-  text: "select * from app_private.authenticate_session($1, $2)",
+  text: "select * from app_private.authenticate_session($1, $2, $3)",
 };
 const byAccessToken = {
   name: "authenticate_access_token",
@@ -41,13 +41,14 @@ export function createAuthenticator(options: {
   const { pool } = options;
   const loginTokens = createLoginTokens(options.keys);
 
-  async function find(query: typeof bySession, values: unknown[]): Promise<Claims> {
+  async function find(query: typeof bySession, values: unknown[], sessionId?: string): Promise<Claims> {
     const { rows } = await pool.query<AuthenticatedRow>({ ...query, values }).catch(lookUpFailed);
     const [row] = rows;
     if (!row) throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
     return {
       userId: row.viewer_id,
       readOnly: row.read_only,
+      ...(sessionId !== undefined && { sessionId }),
       ...(row.token_id !== null && { tokenId: row.token_id }),
       ...(row.organization_id !== null && { organizationId: row.organization_id }),
       ...(row.scopes !== null && { scopes: row.scopes }),
@@ -61,8 +62,8 @@ export function createAuthenticator(options: {
       throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
     if (token.length > MOST_CHARACTERS) throw refusal("This is no token of ours.");
     if (!token.startsWith(accessTokenPrefix)) {
-      const { sub, epoch } = loginTokens.verify(token);
-      return find(bySession, [sub, epoch]);
+      const { sub, epoch, jti } = loginTokens.verify(token);
+      return find(bySession, [sub, epoch, jti ?? null], jti);
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
     return find(byAccessToken, [accessTokenSha256(token)]);

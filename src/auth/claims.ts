@@ -2,6 +2,8 @@
 export interface Claims {
   /** Null without a token. */
   readonly userId: string | null;
+  /** The session of the login token in use; undefined with an access token. */
+  readonly sessionId?: string;
   /** The access token in use; undefined with a login token. */
   readonly tokenId?: string;
   readonly readOnly: boolean;
@@ -23,19 +25,24 @@ export interface RequestFacts {
   readonly channel: string;
 }
 
+/** Strangers share few connections, so none of them may hold one for long. */
+const STRANGERS_STATEMENT_TIMEOUT = "8s";
+
 /**
  * The settings of a transaction that acts for these claims. The database's policies and functions read them; whatever is
  * not said here does not hold there.
  */
 export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, string> {
-  const { userId, tokenId, organizationId, scopes, readOnly } = claims;
+  const { userId, sessionId, tokenId, organizationId, scopes, readOnly } = claims;
   const settings: Record<string, string> = {
     role: userId === null ? "plat_anonymous" : "plat_user",
     "plat.request_id": facts.requestId,
     "plat.channel": facts.channel,
   };
+  if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
   if (userId !== null) settings["plat.user_id"] = userId;
+  if (sessionId !== undefined) settings["plat.session_id"] = sessionId;
   if (tokenId !== undefined) settings["plat.token_id"] = tokenId;
   if (organizationId !== undefined) settings["plat.organization_id"] = organizationId;
   if (scopes !== undefined) {

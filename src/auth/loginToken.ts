@@ -15,6 +15,8 @@ export interface LoginTokenClaims {
   readonly epoch: number;
   readonly iat: number;
   readonly exp: number;
+  /** The id of the session, a UUID of its own for each sign-in; made when it is signed. */
+  readonly jti?: string;
 }
 
 export interface LoginTokens {
@@ -67,9 +69,10 @@ export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
 
 function checked(payload: string | jwt.JwtPayload): LoginTokenClaims {
   if (typeof payload === "string") throw refusal();
-  const { sub, epoch, iat, exp } = payload;
+  const { sub, epoch, iat, exp, jti } = payload;
   if (!sub || !uuid.test(sub) || !isNumber(epoch) || !isNumber(iat) || !isNumber(exp)) throw refusal();
-  return { sub, epoch, iat, exp };
+  if (jti !== undefined && !uuid.test(jti)) throw refusal();
+  return { sub, epoch, iat, exp, ...(jti !== undefined && { jti }) };
 }
 
 /** PostgreSQL's int is the narrowest of the three. */

@@ -5,6 +5,7 @@ import { keyRules } from "./keys.ts";
 import { maskRules } from "./masks.ts";
 import { nameRules } from "./names.ts";
 import { policyRules } from "./policies.ts";
+import { principalRules } from "./principals.ts";
 import type { Rule } from "./rule.ts";
 import { tableRules } from "./tables.ts";
 
@@ -14,6 +15,7 @@ export const rules: readonly Rule[] = [
   ...keyRules,
   ...grantRules,
   ...policyRules,
+  ...principalRules,
   ...functionRules,
   ...commentRules,
   ...maskRules,

@@ -6,32 +6,16 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { lexicographicSortSchema, printSchema } from "postgraphile/graphql";
-import { makeSchema } from "postgraphile";
 import { makePool } from "../database/pool.ts";
 import { authenticatorUrl } from "../database/roles.ts";
 import { checkCatalogue } from "../integrations/schema.ts";
-import { createPreset } from "../preset.ts";
+import { buildSchema } from "../schemaAlone.ts";
 import { schemaSql } from "./schemaSql.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
-const unused = () => {
-  throw new Error("Nothing is served here.");
-};
 await withScratchDatabase(async (ownerUrl) => {
   const pool = makePool({ connectionString: authenticatorUrl(ownerUrl), max: 2 });
-  const { schema } = await makeSchema(
-    createPreset({
-      pool,
-      signLoginToken: unused,
-      signFileAddress: unused,
-      files: { take: unused, read: unused },
-      webhookTransforms: { publicAddress: unused, freshSecret: unused },
-      workflowChecks: unused,
-      paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
-      draftTransforms: { composeLeadEmail: unused },
-      integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
-    }),
-  );
+  const schema = await buildSchema(pool);
   await pool.end();
   const owner = makePool({ connectionString: ownerUrl, max: 1 });
   const apps = await owner.query(

@@ -6,6 +6,9 @@ import {
   type NodePostgresPgClient,
   type PgAdaptorSettings,
 } from "postgraphile/adaptors/pg";
+import type { FairGate } from "../limits/fairGate.ts";
+import { loopTurns } from "../limits/loopTurns.ts";
+import { workOf } from "../limits/operationWork.ts";
 import { DatabaseConnectionError } from "./databaseErrors.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
@@ -18,7 +21,12 @@ export interface FusedAdaptorOptions {
   readonly preparedStatements?: number;
   /** What the database must have settled before anybody reads; nothing unless given. */
   readonly deadlines?: Deadlines;
+  /** Where operations wait for a connection; without it they wait in the pool's own line, where nobody has a share. */
+  readonly connections?: FairGate;
 }
+
+/** Rows of so many bytes take more than a moment of the event loop to become an answer. */
+const LARGE_BYTES = 65_536;
 
 /**
  * An adaptor for PostGraphile's PostgreSQL service that needs one round trip per SQL step where the one that comes with it
@@ -28,8 +36,12 @@ export interface FusedAdaptorOptions {
  * statement does not run. The answer comes after the commit. Statements of the SUPERUSER variant (watch mode's scripts) and
  * of the test settings with a client of their own go through the stock adaptor.
  */
-export function makeFusedAdaptor({ preparedStatements = 100, deadlines }: FusedAdaptorOptions = {}) {
-  const options = { preparedStatements, deadlines };
+export function makeFusedAdaptor({
+  preparedStatements = 100,
+  deadlines,
+  connections,
+}: FusedAdaptorOptions = {}) {
+  const options = { preparedStatements, deadlines, connections };
   return {
     makePgService,
     createWithPgClient(
@@ -49,7 +61,15 @@ export function makeFusedAdaptor({ preparedStatements = 100, deadlines }: FusedA
 
 function makeWithPgClient(
   pool: Pool,
-  { preparedStatements, deadlines }: { preparedStatements: number; deadlines: Deadlines | undefined },
+  {
+    preparedStatements,
+    deadlines,
+    connections,
+  }: {
+    preparedStatements: number;
+    deadlines: Deadlines | undefined;
+    connections: FairGate | undefined;
+  },
   release: () => Promise<void> | void = () => {},
 ): WithPgClient<NodePostgresPgClient> {
   let released = false;
@@ -60,15 +80,28 @@ function makeWithPgClient(
     ): Promise<T> => {
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const setter = makeSetter(pgSettings, deadlines?.probe);
-      const connection = await connect(pool);
-      const session = Session.of(connection, preparedStatements);
-      const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "", deadlines);
+      const work = workOf(pgSettings);
+      const leave = work && (await connections?.enter(work.party));
+      let bytes = 0;
+      let result: T;
       try {
-        return await callback(client);
+        const connection = await connect(pool);
+        const session = Session.of(connection, preparedStatements);
+        const client = new FusedClient(session, setter, pgSettings?.["role"] ?? "", deadlines);
+        session.meter = work && ((count) => ((bytes += count), work.read(count)));
+        try {
+          result = await callback(client);
+        } finally {
+          await client.close();
+          session.meter = undefined;
+          connection.release(!session.reusable);
+        }
       } finally {
-        await client.close();
-        connection.release(!session.reusable);
+        leave?.();
       }
+      // What many rows become is made in one go when they are handed over.
+      if (work && bytes > LARGE_BYTES) await loopTurns.take(work.party);
+      return result;
     },
     {
       release() {

@@ -21,7 +21,7 @@ export interface BatchResult {
 
 /** The part of node-postgres' connection that a query of one's own may use. */
 interface Wire extends EventEmitter {
-  readonly stream: { cork(): void; uncork(): void };
+  readonly stream: EventEmitter & { cork(): void; uncork(): void; destroy(): void };
   parse(message: { text: string; name: string }): void;
   bind(message: { statement: string; values: readonly unknown[] }): void;
   describe(message: { type: "P"; name: string }): void;
@@ -35,6 +35,9 @@ interface FieldDescription {
   readonly name: string;
   readonly dataTypeID: number;
 }
+
+/** Counts bytes that the server sends; gives the error to end with when they are too many. */
+export type Meter = (bytes: number) => Error | undefined;
 
 const NO_COLUMNS: ResultShape = { names: [], parsers: [] };
 
@@ -59,26 +62,41 @@ export class FusedQuery implements Submittable {
   readonly #closing: readonly string[];
   readonly #arrayMode: boolean;
   readonly #parserFor: (type: number) => ColumnParser;
+  readonly #meter: Meter | undefined;
   readonly #outcome = Promise.withResolvers<BatchResult>();
   readonly #rows: unknown[] = [];
   #position = 0;
   #shape: ResultShape | null = null;
   #tag = "";
   #failure: unknown = null;
+  #cut = false;
+  #stopMeter = (): void => {};
 
   constructor(
     steps: readonly Step[],
-    options: { closing: readonly string[]; arrayMode: boolean; parserFor: (type: number) => ColumnParser },
+    options: {
+      closing: readonly string[];
+      arrayMode: boolean;
+      parserFor: (type: number) => ColumnParser;
+      meter?: Meter | undefined;
+    },
   ) {
     this.#steps = steps;
     this.#closing = options.closing;
     this.#arrayMode = options.arrayMode;
     this.#parserFor = options.parserFor;
+    this.#meter = options.meter;
     this.result = this.#outcome.promise;
+  }
+
+  /** Whether the connection was given up in the middle of what the server sent. */
+  get isCut(): boolean {
+    return this.#cut;
   }
 
   submit(connection: unknown): void {
     const wire = connection as Wire;
+    this.#measure(wire);
     wire.stream.cork();
     try {
       for (const name of this.#closing) wire.close({ type: "S", name });
@@ -129,6 +147,7 @@ export class FusedQuery implements Submittable {
   }
 
   handleError(error: Error, connection: unknown): void {
+    if (this.#cut) return this.#settle();
     this.#failure = error;
     if (!(error instanceof DatabaseError)) this.#failure = new DatabaseConnectionError("08006", error);
     if (closesConnection(this.#failure)) return this.#settle();
@@ -159,6 +178,26 @@ export class FusedQuery implements Submittable {
     // COPY TO STDOUT has no rows for a GraphQL step.
   }
 
+  /**
+   * Bytes are counted as they arrive, since a row, which can hold whole lists, is only known when it is complete. There is no
+   * way to skip the rest of a result, and to wait for it would take as long as to read it: the connection is given up.
+   */
+  #measure(wire: Wire): void {
+    const meter = this.#meter;
+    if (!meter) return;
+    const count = (chunk: Uint8Array): void => {
+      const over = meter(chunk.length);
+      if (!over) return;
+      this.#failure = over;
+      this.#cut = true;
+      this.#stopMeter();
+      wire.stream.destroy();
+    };
+    // Before the driver, which may find the end of the result in the same chunk.
+    wire.stream.prependListener("data", count);
+    this.#stopMeter = () => void wire.stream.off("data", count);
+  }
+
   #asArray(fields: readonly (string | null)[]): unknown[] {
     const parsers = this.#shape?.parsers ?? [];
     return fields.map((text, index) => (text === null ? null : parsers[index]!(text)));
@@ -172,6 +211,7 @@ export class FusedQuery implements Submittable {
   }
 
   #settle(): void {
+    this.#stopMeter();
     if (this.#failure !== null) return this.#outcome.reject(this.#failure);
     const [command = "", ...counts] = this.#tag.split(" ");
     const count = counts.at(-1);

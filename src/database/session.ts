@@ -1,6 +1,6 @@
 import type { ClientBase, DatabaseError, PoolClient } from "pg";
 import { closesConnection, isStaleStatement } from "./databaseErrors.ts";
-import { FusedQuery, toWire, type BatchResult, type Step } from "./fusedQuery.ts";
+import { FusedQuery, toWire, type BatchResult, type Meter, type Step } from "./fusedQuery.ts";
 import { StatementCache, type PreparedStatement } from "./statementCache.ts";
 
 /** A statement to send; `key` lets the connection keep it prepared. */
@@ -18,6 +18,8 @@ const sessions = new WeakMap<ClientBase, Session>();
 /** What this service keeps with one connection of the pool for as long as the connection lives. */
 export class Session {
   readonly client: PoolClient;
+  /** Counts what the server sends to the operation that has the connection now. */
+  meter: Meter | undefined;
   readonly #statements: StatementCache | null;
   #notices: Notice[] = [];
   #lost = false;
@@ -80,6 +82,7 @@ export class Session {
       closing: this.#statements?.takeClosing() ?? [],
       arrayMode,
       parserFor: (type) => this.client.getTypeParser(type, "text"),
+      meter: this.meter,
     });
     this.#notices = [];
     try {
@@ -87,7 +90,7 @@ export class Session {
       const result = await query.result;
       return { ...result, notices: this.#notices };
     } catch (error) {
-      if (closesConnection(error)) this.#lost = true;
+      if (query.isCut || closesConnection(error)) this.#lost = true;
       const suspects = steps.map((step) => step.prepared).filter((prepared) => prepared !== null);
       this.#forget(suspects, isStaleStatement(error));
       throw error;

@@ -18,6 +18,9 @@ export interface PreparedStatement {
   shape: ResultShape | null;
 }
 
+/** Texts of all statements of a connection together: the server keeps tens of bytes for each character. */
+const MOST_CHARACTERS = 400_000;
+
 /**
  * The prepared statements of one connection, least recently used first.
  *
@@ -27,6 +30,7 @@ export interface PreparedStatement {
  */
 export class StatementCache {
   readonly #limit: number;
+  #characters = 0;
   readonly #statements = new Map<string, PreparedStatement>();
   #closing: string[] = [];
   #counter = 0;
@@ -52,16 +56,23 @@ export class StatementCache {
     if (known !== undefined) this.forget(known);
     const statement = { key, name: `plat_${++this.#counter}`, text, ready: false, shape: null };
     this.#statements.set(key, statement);
-    if (this.#statements.size > this.#limit) {
+    this.#characters += text.length;
+    while (
+      this.#statements.size > this.#limit ||
+      (this.#characters > MOST_CHARACTERS && this.#statements.size > 2)
+    ) {
       const [oldest] = this.#statements.values();
-      if (oldest !== undefined) this.forget(oldest);
+      this.forget(oldest!);
     }
     return statement;
   }
 
   /** Takes a statement off the list. Closing one that the server does not have is no error, so nothing is asked. */
   forget(statement: PreparedStatement): void {
-    if (this.#statements.get(statement.key) === statement) this.#statements.delete(statement.key);
+    if (this.#statements.get(statement.key) === statement) {
+      this.#statements.delete(statement.key);
+      this.#characters -= statement.text.length;
+    }
     this.#closing.push(statement.name);
   }
 

@@ -35,6 +35,7 @@ export async function demoPayments(
     ) =>
       transforms[transform](input["token"], {
         member: "",
+        uploadTarget: "",
         operation,
         input,
         repeat: undefined,

@@ -6,6 +6,7 @@ import { reportColumns } from "./exports.ts";
 import { importColumns } from "./imports.ts";
 import { limitsTable, tiersTable } from "./limits.ts";
 import { permissionsTable } from "./permissions.ts";
+import { queryLimitsTable } from "./queryLimits.ts";
 import { stateMachines } from "./states.ts";
 import { workflowOperators, workflowSteps, workflowVariables } from "./workflows.ts";
 
@@ -18,6 +19,7 @@ const parts: [file: string, mark: string, write: (database: ClientBase) => strin
   ["docs/imports.md", "columns", importColumns],
   ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
   ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],
+  ["docs/queries.md", "query-limits", queryLimitsTable],
   ["docs/states.md", "states", stateMachines],
   ["docs/workflows.md", "operators", workflowOperators],
   ["docs/workflows.md", "steps", workflowSteps],

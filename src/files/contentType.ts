@@ -59,11 +59,29 @@ async function textType(path: string): Promise<string | undefined> {
   return looksLikeCsv(begin.slice(0, 65_536)) ? "text/csv" : "text/plain";
 }
 
+/** Bytes of its begin that decide whether a file is taken in at all. */
+export const HEAD = 4096;
+
+/** What archives, which Office files are, and the older ones of Microsoft begin with. */
+const containers = ["PK\x03\x04", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"];
+
+/** Whether a file that begins so can be of one of the types; what it is shows when it is there. */
+export function canBegin(head: Buffer, types: readonly string[]): boolean {
+  const found = binaryType(head);
+  if (found !== undefined) return types.includes(found);
+  if (containers.some((magic) => startsWith(head, magic)))
+    return types.some((type) => /^application\/(vnd|msword)/.test(type));
+  if (!types.includes("text/plain")) return false;
+  const text = head.toString("latin1").replace(/^\xef\xbb\xbf/, "");
+  // A text in another encoding is refused with the line at fault, once it is there.
+  return !controls.test(text) && !text.trimStart().startsWith("<");
+}
+
 /** The type of the file at `path`; undefined when it is none that the service knows. */
 export async function contentType(path: string, size: number): Promise<string | undefined> {
   const file = await open(path);
   try {
-    const head = await read(file, 0, 4096);
+    const head = await read(file, 0, HEAD);
     const tail = size > 131_072 ? await read(file, size - 131_072, 131_072) : await read(file, 0, size);
     const found =
       binaryType(head) ?? (await officeType(head, tail, (position, length) => read(file, position, length)));

@@ -3,9 +3,11 @@ import { Readable } from "node:stream";
 import type { Pool } from "pg";
 import { CodedError } from "../errors.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import { contentType, lineNotUtf8 } from "./contentType.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { createAdmission, type Admission, type Upload } from "./admission.ts";
+import { canBegin, contentType, HEAD, lineNotUtf8 } from "./contentType.ts";
 import { safeFileName } from "./fileName.ts";
-import { withIncoming, type Incoming } from "./incoming.ts";
+import { processName, withIncoming, type Incoming } from "./incoming.ts";
 import { fileKinds, isPicture, type FileKindName } from "./kinds.ts";
 import { readPicture } from "./picture.ts";
 import { UploadedFile } from "./uploadedFile.ts";
@@ -16,27 +18,99 @@ export interface FilesOptions {
   pool: Pool;
   /** For content on its way in. */
   incomingFolder: string;
+  /** Bytes that an organization, and a user, may keep; without it, as many as there is room for. */
+  quota?: number;
 }
 
 export interface Files {
   /**
-   * Stores a content. It stays when a row refers to it within a day.
-   * @throws CodedError PAYLOAD_TOO_LARGE, UNSUPPORTED_FILE, BAD_USER_INPUT or PROVIDER_ERROR
+   * Decides on an upload before any of it is read; `done` of the answer has to be called.
+   * @throws whatever the operation would be refused with, and what src/files/admission.ts says
    */
-  take(content: Readable, kind: FileKindName, fileName: string | undefined): Promise<UploadedFile>;
+  admit(upload: Upload): Promise<Admission>;
+  /**
+   * Stores a content, of which nothing is stored where its first bytes show that it is of no accepted type. It stays when a row
+   * refers to it by the time that the request is answered (see `release`), or within a day.
+   * @param admission of an upload; without it, nobody's quota is used, as by the demo
+   * @throws CodedError PAYLOAD_TOO_LARGE, UNSUPPORTED_FILE, BAD_USER_INPUT, LIMIT_EXCEEDED or PROVIDER_ERROR
+   */
+  take(
+    content: Readable,
+    kind: FileKindName,
+    fileName: string | undefined,
+    admission?: Admission,
+  ): Promise<UploadedFile>;
+  /** Deletes those of the contents that no row refers to; called when the request that sent them is answered. */
+  release(checksums: readonly string[]): Promise<void>;
   /** The content of a file that was taken in. */
   read(file: UploadedFile): Promise<Readable>;
 }
+
+/** As many bytes as can be counted. */
+const maxQuota = Number.MAX_SAFE_INTEGER;
 
 export const thumbnailKey = (checksum: string): string => `${checksum}.thumbnail`;
 
 const storeFailed = (message: string, cause: unknown): CodedError =>
   new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });
 
+const notAccepted = (kind: FileKindName) =>
+  new CodedError(
+    "UNSUPPORTED_FILE",
+    `This is, by its content, no file of an accepted type: ${fileKinds[kind].accepted}.`,
+    { field: "file" },
+  );
+
+/**
+ * The content, once its begin shows that it can be of an accepted type.
+ * @throws CodedError UNSUPPORTED_FILE otherwise; what was not read of the content is left to the caller
+ */
+async function accepted(content: Readable, kind: FileKindName): Promise<Readable> {
+  const begin: Buffer[] = [];
+  let length = 0;
+  while (length < HEAD && !content.readableEnded && !content.destroyed) {
+    const chunk = content.read() as Buffer | null;
+    if (chunk === null) await nextEvent(content);
+    else {
+      begin.push(chunk);
+      length += chunk.length;
+    }
+  }
+  const head = Buffer.concat(begin);
+  if (length > 0 && !canBegin(head.subarray(0, HEAD), fileKinds[kind].types)) throw notAccepted(kind);
+  return Readable.from(
+    (async function* () {
+      yield head;
+      yield* content;
+    })(),
+  );
+}
+
+/** Until there is more to read, or no more. */
+function nextEvent(content: Readable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const events = ["readable", "end", "close"] as const;
+    const stop = () => {
+      for (const name of events) content.off(name, go);
+      content.off("error", fail);
+    };
+    const go = () => {
+      stop();
+      resolve();
+    };
+    const fail = (error: Error) => {
+      stop();
+      reject(error);
+    };
+    for (const name of events) content.once(name, go);
+    content.once("error", fail);
+  });
+}
+
 async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<string> {
   const field = "file";
   if (size === 0) throw new CodedError("BAD_USER_INPUT", "The file is empty.", { field });
-  const { types, accepted } = fileKinds[kind];
+  const { types } = fileKinds[kind];
   const type = await contentType(path, size);
   if (type !== undefined && (types as readonly string[]).includes(type)) return type;
   const row = kind === "loadRows" && type === undefined ? await lineNotUtf8(path) : undefined;
@@ -45,24 +119,34 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
       field,
       row,
     });
-  throw new CodedError(
-    "UNSUPPORTED_FILE",
-    `This is, by its content, no file of an accepted type: ${accepted}.`,
-    {
-      field,
-    },
-  );
+  throw notAccepted(kind);
 }
 
-export function createFiles({ store, pool, incomingFolder }: FilesOptions): Files {
+export function createFiles({ store, pool, incomingFolder, quota = maxQuota }: FilesOptions): Files {
+  const { admit } = createAdmission(pool, incomingFolder, quota);
+
   /** The row first: it tells the sweep, whatever happens while the content is being stored. */
-  async function keep({ path, size, checksum }: Incoming, type: string): Promise<void> {
+  async function keep(
+    { path, size, checksum }: Incoming,
+    type: string,
+    admission: Admission | undefined,
+  ): Promise<void> {
     const picture =
       isPicture(type) && size <= fileKinds.storeImage.limit ? await readPicture(path) : undefined;
     const { rows } = await pool.query<{ stored: boolean }>(
-      "select app_private.register_file($1, $2, $3, $4, $5) as stored",
-      [checksum, type, size, picture?.width, picture?.height],
+      "select app_private.register_file($1, $2, $3, $4, $5, $6, $7, $8) as stored",
+      [
+        checksum,
+        type,
+        size,
+        picture?.width,
+        picture?.height,
+        admission?.organizationId,
+        admission?.upload.userId,
+        admission?.quota,
+      ],
     );
+    admission?.upload.sent.push(checksum);
     if (rows[0]!.stored) return;
     try {
       await store.put(checksum, { path }, { size, type });
@@ -86,12 +170,27 @@ export function createFiles({ store, pool, incomingFolder }: FilesOptions): File
   }
 
   return {
-    take: (content, kind, fileName) =>
-      withIncoming({ folder: incomingFolder, limit: fileKinds[kind].limit }, content, async (incoming) => {
+    admit,
+    async take(content, kind, fileName, admission) {
+      const options = { folder: incomingFolder, limit: fileKinds[kind].limit, name: processName };
+      return withIncoming(options, await accepted(content, kind), async (incoming) => {
         const type = await typeOf(incoming, kind);
-        await keep(incoming, type);
+        await keep(incoming, type, admission);
         return new UploadedFile(incoming.checksum, safeFileName(fileName, type), incoming.size, type);
-      }),
+      });
+    },
+    async release(checksums) {
+      if (checksums.length === 0) return;
+      await inTransaction(pool, async (client) => {
+        const { rows } = await client.query<{ checksum: string }>(
+          "select app_private.release_files($1) as checksum",
+          [checksums],
+        );
+        // Before the commit: a new upload of the same content waits until it is gone.
+        if (rows.length > 0)
+          await store.delete(rows.flatMap(({ checksum }) => [checksum, thumbnailKey(checksum)]));
+      });
+    },
     read,
   };
 }

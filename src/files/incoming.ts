@@ -2,13 +2,20 @@
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { CodedError } from "../errors.ts";
+import { tooLarge } from "./admission.ts";
 
 /** Where content on its way in rests. */
 export const incomingFolder = (dataDir: string): string => join(dataDir, "incoming");
+
+/**
+ * What the files of this process begin with. A process of the same number on the same machine that is not this one is dead, so
+ * that its files can go when this one starts; others go by their age.
+ */
+export const processName = `upload-${createHash("sha256").update(hostname()).digest("hex").slice(0, 12)}-${process.pid}.`;
 
 export interface Incoming {
   path: string;
@@ -16,14 +23,6 @@ export interface Incoming {
   size: number;
   /** SHA-256 in hexadecimal digits. */
   checksum: string;
-}
-
-/** A file over its limit. */
-export function tooLarge(limit: number): CodedError {
-  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / 1_000_000} MB.`, {
-    field: "file",
-    limit,
-  });
 }
 
 export interface IncomingOptions {

@@ -4,7 +4,7 @@ import { CodedError } from "../errors.ts";
 import { ImportedRows } from "../imports/importedRows.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import type { Files } from "./files.ts";
-import { tooLarge } from "./incoming.ts";
+import { tooLarge, type Upload } from "./admission.ts";
 import { fileKinds, type FileKindName } from "./kinds.ts";
 import { RefusedFile, UploadedFile } from "./uploadedFile.ts";
 
@@ -47,14 +47,19 @@ function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
     );
 }
 
+/** The input without the data URI, which need not go to the database for it to decide. */
+const withoutTexts = (input: Record<string, unknown>, file: string): Upload["input"] =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== file));
+
 /** The implementations of the tags that upload domains have. */
 export function uploadTransforms(files: Files): Record<FileKindName, ArgumentTransform> {
   const take = async (
     kind: FileKindName,
     value: unknown,
-    context: Grafast.Context,
+    { context, uploadTarget: target, input }: Parameters<ArgumentTransform>[1],
   ): Promise<UploadedFile> => {
-    if (!context.claims.userId)
+    const { userId } = context.claims;
+    if (!userId)
       throw new CodedError(
         "UNAUTHENTICATED",
         'Sign in first: send the header "Authorization: Bearer <token>".',
@@ -65,17 +70,32 @@ export function uploadTransforms(files: Files): Record<FileKindName, ArgumentTra
       return value;
     }
     const { bytes, name } = readDataUri(value as string, fileKinds[kind].limit);
-    return files.take(Readable.from([bytes]), kind, name);
+    const admission = await files.admit({
+      kind,
+      target,
+      input: withoutTexts(input, value as string),
+      userId,
+      settings: context.pgSettings ?? {},
+      atLeast: bytes.length,
+      atMost: bytes.length,
+      sent: context.sentFiles ?? [],
+    });
+    try {
+      return await files.take(Readable.from([bytes]), kind, name, admission);
+    } finally {
+      admission.done();
+    }
   };
   const store =
     (kind: FileKindName): ArgumentTransform =>
-    async (value, { context }) =>
-      (await take(kind, value, context)).toJSON();
+    async (value, details) =>
+      (await take(kind, value, details)).toJSON();
   return {
     storeImage: store("storeImage"),
     storeDocument: store("storeDocument"),
-    async loadRows(value, { context, operation, input }) {
-      const file = await take("loadRows", value, context);
+    async loadRows(value, details) {
+      const { operation, input } = details;
+      const file = await take("loadRows", value, details);
       const project = input["projectId"] as string;
       return new ImportedRows({ operation, project, file, open: () => files.read(file) });
     },

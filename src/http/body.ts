@@ -1,7 +1,8 @@
 import express, { type Request, type RequestHandler } from "express";
 import { networkOf } from "../auth/network.ts";
 import { CodedError } from "../errors.ts";
-import { createBodyMemory, paceLarge } from "./bodyMemory.ts";
+import { createByteBudget } from "../limits/byteBudget.ts";
+import { bodyMemory, paceLarge } from "./largeBodies.ts";
 import { requestState } from "./requestState.ts";
 
 /** Bytes, counted after decompression, so that a small compressed body cannot become a large one. */
@@ -29,7 +30,7 @@ function coded(error: ReadError, limit: number): CodedError {
   return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });
 }
 
-const memory = createBodyMemory();
+const memory = createByteBudget(bodyMemory);
 
 /** Bytes that the body can have: as announced where that is what arrives, the limit otherwise. */
 function mostBytes({ headers }: Request, limit: number): number {

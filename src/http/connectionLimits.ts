@@ -26,7 +26,7 @@ function descriptorLimit(): number {
 /** Half of the descriptors at most; one address has a quarter of that, so that it takes several to keep others out. */
 export function connectionLimits(descriptors = descriptorLimit()): ConnectionLimits {
   const total = Math.max(16, Math.min(most, Math.floor(descriptors / 2)));
-  return { total, ofAddress: Math.max(8, Math.min(256, Math.floor(total / 4))) };
+  return { total, ofAddress: Math.max(8, Math.min(1_024, Math.floor(total / 4))) };
 }
 
 /**

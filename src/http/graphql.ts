@@ -1,11 +1,17 @@
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../errors.ts";
+import { gates, LARGE_COST } from "../limits/gates.ts";
+import { OperationWork } from "../limits/operationWork.ts";
+import { partyOf } from "../limits/party.ts";
+import { queryLimits } from "../limits/queryLimits.ts";
+import { answerText } from "./answerText.ts";
 import { endInPieces } from "./inPieces.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
 
 interface Answer {
   errors?: { message: string; extensions?: Record<string, unknown> }[];
+  extensions?: unknown;
 }
 
 /** Errors that grafserv made outside of the operation, such as while there is no schema, have neither code nor id. */
@@ -18,23 +24,77 @@ function completeErrors(answer: Answer, state: RequestState): void {
   }
 }
 
-/** Hands a checked request to grafserv and writes its answer. */
+/** Answers for which so much was read, or expected, are written in pieces. */
+const LARGE_BYTES = 100_000;
+
+/** The text of an answer; a refusal in its place when it is too long. */
+async function written(answer: Answer, state: RequestState, work: OperationWork): Promise<string> {
+  const isSmall = work.bytesRead < LARGE_BYTES && work.cost < LARGE_COST;
+  const text = isSmall ? JSON.stringify(answer) : await answerText(answer, queryLimits.bytes);
+  if (text !== undefined && text.length <= queryLimits.bytes) return text;
+  const { code, message, extensions } = work.tooLarge(state.operationType === "mutation");
+  state.errorCodes.add(code);
+  const errors = [{ message, extensions: { ...extensions, code, requestId: state.id } }];
+  return JSON.stringify({ data: null, errors, extensions: answer.extensions });
+}
+
+/**
+ * Waits for a place.
+ * @returns false when the caller has gone meanwhile
+ */
+async function letIn(work: OperationWork, response: Response): Promise<boolean> {
+  const gone = new AbortController();
+  const onClose = () => gone.abort(new Error("The caller has gone."));
+  response.once("close", onClose);
+  try {
+    work.until(await gates.operations.enter(work.party, gone.signal));
+    return true;
+  } catch (error) {
+    if (gone.signal.aborted) return false;
+    throw error;
+  } finally {
+    response.off("close", onClose);
+  }
+}
+
+async function answerOperation(
+  grafserv: Grafserv,
+  request: Request,
+  response: Response,
+  work: OperationWork,
+): Promise<void> {
+  const state = requestState(request);
+  const result = await grafserv.answerOperation(request, response);
+  if (result?.type === "json") {
+    const answer = result.json as Answer;
+    if (answer.errors) completeErrors(answer, state);
+    const { "content-type": contentType = "application/json" } = result.headers;
+    const text = await written(answer, state, work);
+    // A slow reader keeps nobody waiting.
+    work.end();
+    response.writeHead(result.statusCode, { "Content-Type": contentType.replace(";charset", "; charset") });
+    await endInPieces(response, text);
+  } else if (result?.type === "buffer") {
+    response.writeHead(result.statusCode, result.headers).end(result.buffer);
+  } else {
+    throw result?.type === "error"
+      ? result.error
+      : new Error(`An answer of type ${result?.type} was not expected.`);
+  }
+}
+
+/** Lets a checked request in when there is a place for whoever asks, hands it to grafserv and writes its answer. */
 export function graphql(grafserv: Grafserv): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
-    const result = await grafserv.answerOperation(request, response);
-    if (result?.type === "json") {
-      const answer = result.json as Answer;
-      if (answer.errors) completeErrors(answer, state);
-      const { "content-type": contentType = "application/json" } = result.headers;
-      response.writeHead(result.statusCode, { "Content-Type": contentType.replace(";charset", "; charset") });
-      await endInPieces(response, JSON.stringify(answer));
-    } else if (result?.type === "buffer") {
-      response.writeHead(result.statusCode, result.headers).end(result.buffer);
-    } else {
-      throw result?.type === "error"
-        ? result.error
-        : new Error(`An answer of type ${result?.type} was not expected.`);
+    const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip));
+    if (!(await letIn(work, response))) return;
+    state.work = work;
+    try {
+      state.running = answerOperation(grafserv, request, response, work);
+      await state.running;
+    } finally {
+      work.end();
     }
   };
 }

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
-import { inTurnBySize } from "./bodyMemory.ts";
+import { inTurnBySize } from "./largeBodies.ts";
 import { mayHoldNul, parseJson, pathOfNul } from "./jsonText.ts";
 import { requestState } from "./requestState.ts";
 

@@ -14,6 +14,8 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
  */
 export async function endInPieces(response: ServerResponse, text: string): Promise<void> {
   if (text.length <= PIECE) return void response.end(text);
+  // Each part of the request's way that waits for its end, and the pipeline itself, are more than the ten that Node finds usual.
+  response.setMaxListeners(20);
   await pipeline(Readable.from(pieces(Buffer.from(text))), response).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
   });

@@ -3,6 +3,7 @@ import busboy from "busboy";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { CodedError } from "../errors.ts";
+import { parseJson } from "./jsonText.ts";
 import { parseGraphQLRequest, type GraphQLRequest } from "./graphqlRequest.ts";
 
 export const multipartLimits = {
@@ -14,10 +15,13 @@ export const multipartLimits = {
   field: 1_000_000,
 } as const;
 
+/** Bytes between the end of the last file and that of the request. */
+const TAIL = 200;
+
 /** Stores a file, or gives what stands for one that was refused; rejects when the request cannot go on. */
 export type TakeFile = (
   file: Readable,
-  of: { path: string; name: string | undefined; operations: GraphQLRequest },
+  of: { path: string; name: string | undefined; operations: GraphQLRequest; atLeast: number },
 ) => Promise<unknown>;
 
 const refuse = (message: string, field?: string) =>
@@ -35,16 +39,13 @@ export const requestTooLarge = () =>
 
 /** The part `map`: which part is the file at which path of the variables. */
 function parseMap(text: string): Map<string, string[]> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw refuse("The part map has to be a JSON object.", "map");
-  }
+  const value = parseJson(Buffer.from(text), "The part map");
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw refuse("The part map has to be a JSON object.", "map");
+  const parts = Object.entries(value);
+  if (parts.length > multipartLimits.files) throw requestTooLarge();
   return new Map(
-    Object.entries(value).map(([part, paths]) => {
+    parts.map(([part, paths]) => {
       const fine =
         Array.isArray(paths) &&
         paths.length > 0 &&
@@ -113,7 +114,10 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
     if (!operations || path === undefined || files.has(name))
       throw refuse("Send the parts operations, map, and then the files that map names.", name);
     if (files.size === multipartLimits.files) throw requestTooLarge();
-    const taken = take(file, { path, name: given, operations });
+    // Of a single file, what is still to come is its own; of several, nobody can tell.
+    const announced = Number(request.headers["content-length"] ?? 0);
+    const atLeast = map!.size === 1 ? Math.max(0, announced - received - TAIL) : 0;
+    const taken = take(file, { path, name: given, operations, atLeast });
     taken.catch(done.reject);
     files.set(name, taken);
   };

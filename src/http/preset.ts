@@ -21,8 +21,8 @@ export const transportPreset: GraphileConfig.Preset = {
     websockets: false,
     allowedRequestContentTypes: ["application/json"],
     maxRequestLength: bodyLimits.signedIn,
-    // A document at the limits takes about 1 MB of memory; this is per process, and anybody can fill it.
-    parseAndValidateCacheSize: 200,
+    // QueryLimitsPlugin keeps documents by weight.
+    parseAndValidateCacheSize: 0,
     maskError,
   },
   // A wide operation within the limits can take a second to plan the first time; this ends what takes longer (ms).

@@ -38,6 +38,6 @@ export const refuse: ErrorRequestHandler = (error, request, response, _next) => 
   }
   retryAfter(response, coded);
   response.removeHeader("Content-Encoding");
-  if (!request.complete) response.once("finish", () => stopReading(request));
+  if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
   response.status(coded.status).json(errorBody(coded, state.id));
 };

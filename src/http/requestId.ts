@@ -24,7 +24,11 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       claims: undefined,
       operationName: undefined,
       operationType: undefined,
+      work: undefined,
       errorCodes: new Set(),
+      sentFiles: [],
+      isDrained: false,
+      running: undefined,
     });
     next();
   };

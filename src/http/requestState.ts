@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import type { OperationWork } from "../limits/operationWork.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {
@@ -19,7 +20,15 @@ export interface RequestState {
   claims: Claims | undefined;
   operationName: string | undefined;
   operationType: string | undefined;
+  /** What the operation takes, since it was let in. */
+  work: OperationWork | undefined;
   readonly errorCodes: Set<string>;
+  /** Checksums of the files that the request has sent; see Files.release. */
+  readonly sentFiles: string[];
+  /** Whether the rest of the body is read although the request is refused. */
+  isDrained: boolean;
+  /** The operation, once it is being carried out, which goes on when its caller has gone. */
+  running: Promise<unknown> | undefined;
 }
 
 const states = new WeakMap<IncomingMessage, RequestState>();

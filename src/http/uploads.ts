@@ -1,17 +1,21 @@
 /** Uploads over HTTP: who may send a multipart request, and what becomes of its files. */
+import type { Readable } from "node:stream";
 import type { Request, RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
+import type { Upload } from "../files/admission.ts";
 import type { Files } from "../files/files.ts";
-import type { FileKindName } from "../files/kinds.ts";
 import { RefusedFile } from "../files/uploadedFile.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
-import { multipartLimits, readMultipart, requestTooLarge } from "./multipart.ts";
+import { multipartLimits, readMultipart, requestTooLarge, type TakeFile } from "./multipart.ts";
 import { requestState } from "./requestState.ts";
+import type { UploadPlace } from "./uploadPlaces.ts";
 
 export interface UploadDeps {
-  take: Files["take"];
-  /** Which kind of file the operation wants at which path, such as `variables.input.file`. */
-  kinds(operations: GraphQLRequest): Promise<ReadonlyMap<string, FileKindName>>;
+  files: Pick<Files, "admit" | "take" | "release">;
+  /** What the operation wants at which path, such as `variables.input.file`. */
+  places(operations: GraphQLRequest): Promise<ReadonlyMap<string, UploadPlace>>;
+  /** Settings of a transaction that acts for the viewer of a request. */
+  settings(request: Request): Upload["settings"];
 }
 
 /** A form of another site cannot send these; a script of one can only after asking (see cors.ts). */
@@ -41,12 +45,18 @@ function check(request: Request): void {
     );
 }
 
-/** Errors of the file itself go to its field, beside the rest of the answer; others refuse the request. */
-const belongsToField = (error: unknown): error is CodedError =>
-  error instanceof CodedError && error.code !== "PAYLOAD_TOO_LARGE";
+/** Whether an error is about the whole request; others go to the field that the file is for, beside the rest of the answer. */
+const refusesRequest = (error: unknown): boolean =>
+  error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE";
 
-/** Reads what a refused client is still sending, so that it gets the answer, but not without end. */
+/**
+ * Reads what a refused client is still sending, so that it gets the answer, but not without end. Of a stranger, no more is
+ * read: see refuse.ts.
+ */
 function drain(request: Request): void {
+  const state = requestState(request);
+  if (!state.claims?.userId) return;
+  state.isDrained = true;
   let received = 0;
   request.on("data", (chunk: Buffer) => {
     received += chunk.length;
@@ -56,24 +66,62 @@ function drain(request: Request): void {
   request.resume();
 }
 
+/** Decides on the file, and only then stores it; of one that is refused, nothing is stored. */
+async function takeFile(
+  { files, places, settings }: UploadDeps,
+  request: Request,
+  file: Readable,
+  { path, name, operations, atLeast }: Parameters<TakeFile>[1],
+): Promise<unknown> {
+  try {
+    const place = (await places(operations)).get(path);
+    if (!place) throw new CodedError("BAD_USER_INPUT", `The operation takes no file at ${path}.`);
+    const { claims, sentFiles: sent } = requestState(request);
+    const atMost = Number(request.headers["content-length"] ?? Infinity);
+    const admission = await files.admit({
+      ...place,
+      userId: claims!.userId!,
+      settings: settings(request),
+      atLeast,
+      atMost,
+      sent,
+    });
+    try {
+      return await files.take(file, place.kind, name, admission);
+    } finally {
+      admission.done();
+    }
+  } catch (error) {
+    if (refusesRequest(error) || (file.destroyed && !file.readableEnded)) throw error;
+    // The parser goes on to the next part when this one is read; it is dropped.
+    file.resume();
+    return new RefusedFile(error as Error);
+  }
+}
+
 /** Replaces a multipart body by the checked request, whose variables hold the files. Other requests pass. */
-export function uploads({ take, kinds }: UploadDeps): RequestHandler {
-  return async (request, _response, next) => {
+export function uploads(deps: UploadDeps): RequestHandler {
+  return async (request, response, next) => {
+    const state = requestState(request);
+    // Whether as a part or as a data URI: what no row refers to when the request is answered is deleted.
+    response.once("close", () => {
+      const release = () =>
+        deps.files
+          .release(state.sentFiles)
+          .catch((error) =>
+            state.log.warn(
+              { err: error, event: "release_failed" },
+              "Files were not deleted; the sweep does so.",
+            ),
+          );
+      if (state.running) void state.running.then(release, release);
+      else void release();
+    });
     if (!isMultipart(request)) return next();
     try {
       check(request);
-      const body = await readMultipart(request, async (file, { path, name, operations }) => {
-        const kind = (await kinds(operations)).get(path);
-        try {
-          if (kind !== undefined) return await take(file, kind, name);
-          file.resume();
-          return new RefusedFile(new CodedError("BAD_USER_INPUT", `The operation takes no file at ${path}.`));
-        } catch (error) {
-          if (belongsToField(error)) return new RefusedFile(error);
-          throw error;
-        }
-      });
-      requestState(request).operationName = body.operationName?.slice(0, 128);
+      const body = await readMultipart(request, (file, of) => takeFile(deps, request, file, of));
+      state.operationName = body.operationName?.slice(0, 128);
       request.body = body;
       // The one spelling that the GraphQL server knows.
       request.headers["content-type"] = "application/json";

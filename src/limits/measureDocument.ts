@@ -4,6 +4,7 @@ import {
   type FragmentDefinitionNode,
   Kind,
   type SelectionSetNode,
+  visit,
 } from "postgraphile/graphql";
 import { type QueryLimit, queryLimits } from "./queryLimits.ts";
 
@@ -79,6 +80,24 @@ class Measurer {
     }
     return sum;
   }
+}
+
+/** Whether a fragment leads back to itself, which validation refuses, and whoever expands fragments has to know before. */
+export function hasFragmentCycle(document: DocumentNode): boolean {
+  const spreads = new Map<string, Set<string>>();
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.FRAGMENT_DEFINITION) continue;
+    const names = new Set<string>();
+    visit(definition, { FragmentSpread: ({ name }) => void names.add(name.value) });
+    spreads.set(definition.name.value, names);
+  }
+  // Fragments that spread no other are taken away until nothing changes; those on a cycle stay.
+  for (let before = -1; before !== spreads.size;) {
+    before = spreads.size;
+    for (const [name, names] of spreads)
+      if (![...names].some((other) => spreads.has(other))) spreads.delete(name);
+  }
+  return spreads.size > 0;
 }
 
 /** Measures a document; safe for any document that passed `scanTokens`, valid or not. */

@@ -7,106 +7,125 @@ import {
   getNamedType,
   getNullableType,
   getOperationAST,
-  isInterfaceType,
   isLeafType,
   isListType,
   isObjectType,
   Kind,
+  type OperationDefinitionNode,
   type SelectionSetNode,
+  visit,
 } from "postgraphile/graphql";
+import { type Weighed, Weighing } from "./heaviestPart.ts";
+import { type SelectedField, SelectedFields } from "./selectedFields.ts";
 
 /**
- * The cost of an operation is the greatest number of objects that its answer can hold:
+ * The cost of an operation is how many values its answer can be expected to hold, weighed by their bytes:
  *
- *   cost(selection) = Σ over its object fields of size × (1 + cost(their selection))
+ *   cost(selection) = Σ of its scalars + Σ over its object fields of size × (1 + cost(their selection))
  *
- * where size is `first` (or `last`) of a list, its default where left out, 100 where there is none; inside a connection,
- * `nodes`, `edges` and other lists take the connection's; a list that cannot be cut counts 10; a single object 1.
- * Scalars are free: their number is bounded by the limit on selections.
+ * where a scalar counts 1, a text 2, JSON 20. The size of a list is its `first` (or `last`). Where it has none it is the
+ * list's default; inside the records of another list, whose own lists usually are short, 10. Inside a connection, `nodes`,
+ * `edges` and other lists take the connection's size; a list that cannot be cut counts 10; a single object 1. What is
+ * selected from the record that many others belong to is repeated for each of them, so lists there count in full.
  */
 const DEFAULT_SIZE = 100;
-const UNCUT_SIZE = 10;
+const SHORT_SIZE = 10;
 /** Lists refuse more than this themselves, with a message that says so. */
 const LARGEST_SIZE = 1_000;
 /** The whole schema is a large answer, whatever it is asked for. */
 const INTROSPECTION_COST = 50_000;
+const leafCosts: Readonly<Record<string, number>> = { String: 2, URL: 2, JSON: 20 };
 
 type Variables = Readonly<Record<string, unknown>>;
 
-function argumentSize(field: FieldNode, definition: GraphQLField<unknown, unknown>, variables: Variables) {
-  let size: number | undefined;
+/** Where a selection stands. */
+interface Place {
+  /** Of the connection that the selection belongs to. */
+  readonly pageSize?: number | undefined;
+  /** How long the lists are that do not say: in full, or short inside the records of a list. */
+  readonly lists: "full" | "short";
+  /** Whether it is inside a list. */
+  readonly repeated: boolean;
+}
+
+function argumentSize(
+  field: FieldNode,
+  definition: GraphQLField<unknown, unknown>,
+  variables: Variables,
+): { size: number; asked: boolean } | undefined {
+  let found: { size: number; asked: boolean } | undefined;
   for (const argument of definition.args) {
     if (argument.name !== "first" && argument.name !== "last") continue;
     const node = field.arguments?.find((given) => given.name.value === argument.name)?.value;
     let value: unknown = node?.kind === Kind.INT ? Number(node.value) : undefined;
     if (node?.kind === Kind.VARIABLE) value = variables[node.name.value];
-    value ??=
-      argument.defaultValue ?? (argument.name === "first" && size === undefined ? DEFAULT_SIZE : undefined);
-    if (typeof value === "number") size = Math.min(Math.max(value, 0), LARGEST_SIZE);
+    const asked = typeof value === "number";
+    value ??= argument.defaultValue ?? (argument.name === "first" && !found ? DEFAULT_SIZE : undefined);
+    if (typeof value === "number") found = { size: Math.min(Math.max(value, 0), LARGEST_SIZE), asked };
   }
-  return size;
+  return found;
 }
 
 const isConnection = (type: GraphQLNamedType) => isObjectType(type) && "pageInfo" in type.getFields();
+const isEdge = (type: GraphQLNamedType) =>
+  isObjectType(type) && "node" in type.getFields() && /Edge$/.test(type.name);
 
 class Coster {
-  readonly #schema: GraphQLSchema;
-  readonly #fragments = new Map<string, { type: string; selectionSet: SelectionSetNode }>();
-  readonly #known = new Map<string, number>();
+  readonly #fields: SelectedFields;
   readonly #variables: Variables;
 
-  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
-    this.#schema = schema;
+  constructor(fields: SelectedFields, variables: Variables) {
+    this.#fields = fields;
     this.#variables = variables;
-    for (const node of document.definitions)
-      if (node.kind === Kind.FRAGMENT_DEFINITION)
-        this.#fragments.set(node.name.value, {
-          type: node.typeCondition.name.value,
-          selectionSet: node.selectionSet,
-        });
   }
 
-  /** Fragments are computed once for each page size around them, never expanded. */
-  #fragment(name: string, pageSize: number | undefined): number {
-    const key = `${name} ${pageSize}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const fragment = this.#fragments.get(name);
-    const type = fragment && this.#schema.getType(fragment.type);
-    const cost = fragment && type ? this.selectionSet(type, fragment.selectionSet, pageSize) : 0;
-    this.#known.set(key, cost);
-    return cost;
-  }
-
-  #field(parent: GraphQLNamedType, node: FieldNode, pageSize: number | undefined): number {
-    const name = node.name.value;
-    if (name === "__schema" || name === "__type") return INTROSPECTION_COST;
-    if (!isObjectType(parent) && !isInterfaceType(parent)) return 0;
-    const definition = parent.getFields()[name];
-    if (!definition || !node.selectionSet) return 0;
-    const type = getNamedType(definition.type);
-    if (isLeafType(type)) return 0;
-    const asked = argumentSize(node, definition, this.#variables);
-    if (isConnection(type)) return 1 + this.selectionSet(type, node.selectionSet, asked ?? DEFAULT_SIZE);
-    const isList = isListType(getNullableType(definition.type));
-    const size = isList ? (asked ?? pageSize ?? UNCUT_SIZE) : 1;
-    return size * (1 + this.selectionSet(type, node.selectionSet, undefined));
-  }
-
-  /** @param pageSize of the connection that the selection belongs to */
-  selectionSet(type: GraphQLNamedType, node: SelectionSetNode, pageSize: number | undefined): number {
-    let cost = 0;
-    for (const selection of node.selections) {
-      if (selection.kind === Kind.FIELD) cost += this.#field(type, selection, pageSize);
-      else if (selection.kind === Kind.FRAGMENT_SPREAD)
-        cost += this.#fragment(selection.name.value, pageSize);
+  selection(type: GraphQLNamedType, selections: readonly SelectionSetNode[], place: Place): Weighed {
+    const sum = new Weighing();
+    for (const field of this.#fields.of(type, selections)) {
+      const named = getNamedType(field.definition.type);
+      if (isLeafType(named)) sum.add(leafCosts[named.name] ?? 1);
       else {
-        const narrowed = selection.typeCondition && this.#schema.getType(selection.typeCondition.name.value);
-        cost += this.selectionSet(narrowed ?? type, selection.selectionSet, pageSize);
+        const { total, part } = this.#objects(field, named, place, isEdge(type));
+        sum.add(total, field.name, part);
       }
     }
-    return cost;
+    return sum.sum;
   }
+
+  #objects(field: SelectedField, type: GraphQLNamedType, place: Place, inEdge: boolean): Weighed {
+    const { node, definition, selections } = field;
+    const given = argumentSize(node, definition, this.#variables);
+    const own =
+      given && (given.asked || place.lists === "full" ? given.size : Math.min(given.size, SHORT_SIZE));
+    if (isConnection(type)) {
+      const page = { ...place, pageSize: own ?? DEFAULT_SIZE };
+      const { total, part } = this.selection(type, selections, page);
+      return { total: 1 + total, part };
+    }
+    const isList = isListType(getNullableType(definition.type));
+    const size = isList ? (own ?? place.pageSize ?? SHORT_SIZE) : 1;
+    const isSameRecord = inEdge || place.pageSize !== undefined;
+    const inside: Place = isList
+      ? { lists: "short", repeated: true }
+      : { lists: place.repeated && !isSameRecord ? "full" : place.lists, repeated: place.repeated };
+    const { total, part } = this.selection(type, selections, inside);
+    return { total: size * (1 + total), part };
+  }
+}
+
+/** How often an operation asks for the schema. */
+function introspections(operation: OperationDefinitionNode, document: DocumentNode): number {
+  let count = 0;
+  for (const part of [
+    operation,
+    ...document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION),
+  ])
+    visit(part, {
+      Field({ name }) {
+        if (name.value === "__schema" || name.value === "__type") count += 1;
+      },
+    });
+  return count;
 }
 
 /**
@@ -118,13 +137,17 @@ export function operationCost(
   document: DocumentNode,
   operationName: string | null | undefined,
   variables: Variables,
-): number {
+): Weighed {
   const operation = getOperationAST(document, operationName);
   const root = operation && schema.getRootType(operation.operation);
-  if (!operation || !root) return 0;
+  if (!operation || !root) return { total: 0, part: [] };
   const defaults: Record<string, unknown> = {};
   for (const { variable, defaultValue } of operation.variableDefinitions ?? [])
     if (defaultValue?.kind === Kind.INT) defaults[variable.name.value] = Number(defaultValue.value);
-  const coster = new Coster(schema, document, { ...defaults, ...variables });
-  return coster.selectionSet(root, operation.selectionSet, undefined);
+  const coster = new Coster(new SelectedFields(schema, document), { ...defaults, ...variables });
+  const { total, part } = coster.selection(root, [operation.selectionSet], {
+    lists: "full",
+    repeated: false,
+  });
+  return { total: total + INTROSPECTION_COST * introspections(operation, document), part };
 }

@@ -7,8 +7,12 @@ export const queryLimits = {
   aliases: 30,
   directives: 50,
   selections: 2_000,
-  /** See `operationCost.ts`. */
-  cost: 2_000_000,
+  /** Steps of the plan, see `planningSteps.ts`: a thousand take about 40 ms of the event loop and 5 MB of memory. */
+  planning: 1_200,
+  /** Values that the answer can be expected to hold, see `operationCost.ts`. */
+  cost: 1_000_000,
+  /** Of the answer, and of all rows that the database sends for it. A megabyte takes about 25 ms of the event loop. */
+  bytes: 3_000_000,
   /** Braces, brackets and parentheses inside each other, in the text: keeps every later recursion off the stack's end. */
   nesting: 200,
   /** Below `__schema` and `__type`, where the usual introspection query goes 15 deep. */

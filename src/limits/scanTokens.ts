@@ -1,5 +1,5 @@
 import { GraphQLError, Lexer, Source, TokenKind } from "postgraphile/graphql";
-import { type QueryLimit, queryLimits } from "./queryLimits.ts";
+import { queryLimits } from "./queryLimits.ts";
 
 const opening = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);
 const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
@@ -8,7 +8,7 @@ const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKi
  * Reads a document's tokens, before the recursive parser does, as far as the limits go.
  * @returns the limit it is over, undefined when it is within; a text that has no tokens is left to the parser's message
  */
-export function scanTokens(query: string): QueryLimit | undefined {
+export function scanTokens(query: string): "tokens" | "characters" | "nesting" | undefined {
   // A token has at least one character, so a short document cannot be over either limit.
   if (query.length <= queryLimits.nesting) return undefined;
   if (query.length > queryLimits.characters) return "characters";

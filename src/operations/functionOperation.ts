@@ -50,6 +50,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
     ]);
   const isSlugArgument = (parameter: PgResourceParameter) => baseCodec(parameter.codec) === TYPES.uuid;
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
+  const uploadTarget = spreads ? (tableOfResult ?? fieldName) : fieldName;
   /** Slugs become ids in SQL; scalars are checked one by one, so that a refusal names the argument. */
   const toSql = (name: string, value: SQL): SQL => {
     const parameter = parameters.find((p) => p.name === name)!;
@@ -68,6 +69,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
     deprecationReason: typeof tags?.deprecated === "string" ? tags.deprecated : undefined,
     becomes: typeof tags?.becomes === "string" ? tags.becomes : undefined,
     eachTime: tags?.eachTime !== undefined,
+    uploadTarget,
     members: getMembers,
     outputType: () => {
       const type = build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
@@ -80,6 +82,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
           members: getMembers(),
           own,
           fieldName,
+          uploadTarget,
           repeat,
         }),
       );

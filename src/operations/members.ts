@@ -12,6 +12,8 @@ export type ArgumentTransform = (
   details: {
     member: string;
     operation: string;
+    /** What a file of the operation is for; see Operation. */
+    uploadTarget: string;
     input: Record<string, unknown>;
     context: Grafast.Context;
     /** What tells a repeat of the request from a new one: a value of `repeatOf`. */
@@ -80,6 +82,7 @@ export function columnMembers(
 /** What values pass through on their way. */
 interface Passage {
   fieldName: string;
+  uploadTarget: string;
   repeat?: unknown;
 }
 
@@ -108,11 +111,11 @@ async function passThrough(
   member: string,
   input: Record<string, unknown>,
   context: Grafast.Context,
-  { fieldName, repeat }: Passage,
+  { fieldName, uploadTarget, repeat }: Passage,
 ): Promise<unknown> {
   const implementation = context.argumentTransforms[transform];
   if (!implementation) throw new Error(`No implementation of @transform ${transform}`);
-  return implementation(value, { member, operation: fieldName, input, context, repeat });
+  return implementation(value, { member, operation: fieldName, uploadTarget, input, context, repeat });
 }
 
 /** The arguments of a function, by their names in SQL. */

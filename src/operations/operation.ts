@@ -12,6 +12,8 @@ export interface Operation {
   becomes?: string | undefined;
   /** Idempotency keys mean nothing to it: it is carried out each time. */
   eachTime?: boolean;
+  /** What its files are for: a table of files, or the operation itself. */
+  uploadTarget: string;
   members(): Member[];
   outputType(): GraphQLOutputType;
   /** `$repeat` is the step of `repeatOf`: what tells a repeat of the request from a new one. */

@@ -36,6 +36,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   const isFile = Object.values(resource.codec.attributes as Record<string, any>).some(
     (a) => a.codec.extensions?.tags?.scalar === "Upload",
   );
+  const [, uploadTarget] = tableName(resource);
   const creates = isFile ? "upload" : "create";
   const subject = aNoun(typeName);
   const clause = clauseOf(resource.codec.description);
@@ -55,6 +56,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           ? `${isFile ? "Uploads" : "Creates"} ${subject}${clause ? `: ${clause}` : ""}.`
           : `Changes ${subject}. Members that are left out stay as they are.`,
       deprecationReason: undefined,
+      uploadTarget,
       members: getMembers,
       outputType,
       plan: ($input, $repeat) =>
@@ -65,6 +67,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
             step: lambda([$input, contextStepOf()], ([input, context]) =>
               toColumns(getMembers(), input as Record<string, unknown>, context as Grafast.Context, {
                 fieldName,
+                uploadTarget,
               }),
             ),
             pgCodec: TYPES.jsonb,
@@ -80,6 +83,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       inputTypeName: `Delete${operationName}Input`,
       description: `Deletes ${subject}. Refused with CONFLICT while others depend on it.`,
       deprecationReason: undefined,
+      uploadTarget,
       members: () => [
         {
           name: "id",

@@ -169,8 +169,12 @@ function inputFields(
 ): Record<string, GraphQLInputFieldConfig> {
   const fields: Record<string, GraphQLInputFieldConfig> = {};
   for (const { name, type, description, codec } of operation.members())
-    // The kind of a file, for whoever reads it before the operation is carried out.
-    fields[name] = { type, description, extensions: { upload: uploadKind(codec) } };
+    // The kind of a file and what it is for, for whoever reads it before the operation is carried out.
+    fields[name] = {
+      type,
+      description,
+      extensions: { upload: uploadKind(codec), uploadTarget: operation.uploadTarget },
+    };
   if (!operation.eachTime)
     fields[repeatMember.name] ??= {
       type: build.graphql.GraphQLString,

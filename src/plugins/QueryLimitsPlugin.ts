@@ -1,11 +1,46 @@
 import type { execute } from "postgraphile/grafast";
-import { type ASTVisitor, GraphQLError, type ValidationContext } from "postgraphile/graphql";
-import { limitExceeded, measureDocument } from "../limits/measureDocument.ts";
+import {
+  type ASTVisitor,
+  type DocumentNode,
+  getOperationAST,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  parse,
+  Source,
+  validate,
+  type ValidationContext,
+  type ValidationRule,
+} from "postgraphile/graphql";
+import { findRequestState } from "../http/requestState.ts";
+import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../limits/documents.ts";
+import { gates, LARGE_COST } from "../limits/gates.ts";
+import { loopTurns } from "../limits/loopTurns.ts";
+import { hasFragmentCycle, limitExceeded, measureDocument } from "../limits/measureDocument.ts";
 import { operationCost } from "../limits/operationCost.ts";
+import { OperationWork } from "../limits/operationWork.ts";
+import { partyOf } from "../limits/party.ts";
+import { type PlanMeasure, planningSteps } from "../limits/planningSteps.ts";
 import { type QueryLimit, queryLimits } from "../limits/queryLimits.ts";
 import { scanTokens } from "../limits/scanTokens.ts";
 
-const sentences: Record<QueryLimit, (found: number | undefined) => string> = {
+declare global {
+  namespace GraphileConfig {
+    interface PlatOptions {
+      /** Bytes that documents may take in memory with their plans. */
+      documentBytes?: number | undefined;
+    }
+  }
+}
+
+type Args = Parameters<typeof execute>[0];
+
+const mostly = (part: readonly string[]) => (part.length > 0 ? `, most of it in ${part.join(".")}` : "");
+
+const sentences: Record<
+  Exclude<QueryLimit, "bytes">,
+  (found: number | undefined, part: readonly string[]) => string
+> = {
   tokens: () => `An operation may have ${queryLimits.tokens} tokens at most.`,
   nesting: () => `Braces may be nested ${queryLimits.nesting} levels deep at most.`,
   characters: () =>
@@ -18,14 +53,25 @@ const sentences: Record<QueryLimit, (found: number | undefined) => string> = {
     `An operation may have ${queryLimits.directives} directives at most; this one has ${found}.`,
   selections: (found) =>
     `An operation may select ${queryLimits.selections} fields at most, fragments expanded; this one has ${found}.`,
-  cost: (found) =>
-    `An operation may ask for ${queryLimits.cost} objects at most; this one could return ${found}. Ask for fewer with first.`,
+  planning: (found, part) =>
+    `An operation may take ${queryLimits.planning} steps to plan at most, about one for each field and twelve for each record or list; this one takes ${found}${mostly(part)}. Send it as several operations.`,
+  cost: (found, part) =>
+    `An operation may cost ${queryLimits.cost} at most, about one for each value that is expected; this one costs ${found}${mostly(part)}. Ask for fewer records with first, or for fewer fields.`,
 };
 
-function exceeded(limit: QueryLimit, found?: number): GraphQLError {
+function exceeded(
+  limit: Exclude<QueryLimit, "bytes">,
+  found?: number,
+  part: readonly string[] = [],
+): GraphQLError {
   const measured = found === undefined ? {} : { [limit]: found };
-  return new GraphQLError(sentences[limit](found), {
-    extensions: { code: "LIMIT_EXCEEDED", limit: queryLimits[limit], ...measured },
+  return new GraphQLError(sentences[limit](found, part), {
+    extensions: {
+      code: "LIMIT_EXCEEDED",
+      limit: queryLimits[limit],
+      ...measured,
+      ...(part.length > 0 && { part: part.join(".") }),
+    },
   });
 }
 
@@ -34,52 +80,191 @@ function exceeded(limit: QueryLimit, found?: number): GraphQLError {
  * the square of the document, then never see it.
  */
 function QueryLimitsRule(context: ValidationContext): ASTVisitor {
-  const measure = measureDocument(context.getDocument());
+  const document = context.getDocument();
+  const measure = measureDocument(document);
   const limit = limitExceeded(measure);
   if (limit) throw exceeded(limit, measure[limit]);
+  if (hasFragmentCycle(document)) return {};
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
+    const { steps } = planningSteps(context.getSchema(), document, definition);
+    if (steps.total > queryLimits.planning) throw exceeded("planning", steps.total, steps.part);
+  }
   return {};
+}
+
+function read(text: string, schema: GraphQLSchema, rules: readonly ValidationRule[]): KnownDocument {
+  const limit = scanTokens(text);
+  if (limit) return new KnownDocument(text, { errors: [exceeded(limit)] });
+  try {
+    const document = parse(new Source(text, "GraphQL HTTP Request"));
+    const errors = validate(schema, document, rules);
+    return new KnownDocument(text, errors.length > 0 ? { errors } : { document });
+  } catch (error) {
+    if (error instanceof GraphQLError) return new KnownDocument(text, { errors: [error] });
+    throw error;
+  }
+}
+
+/** What is known of the documents of a schema. Plans belong to a schema, and so do documents. */
+interface Known {
+  readonly documents: Documents;
+  readonly byNode: WeakMap<DocumentNode, KnownDocument>;
+}
+const bySchema = new WeakMap<GraphQLSchema, Known>();
+
+function knownOf(schema: GraphQLSchema, bytes: number): Known {
+  const known = bySchema.get(schema) ?? { documents: new Documents(bytes), byNode: new WeakMap() };
+  bySchema.set(schema, known);
+  return known;
+}
+
+/** Bytes and documents that are kept of a schema. */
+export function keptDocuments(schema: GraphQLSchema): { bytes: number; documents: number } {
+  return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
+}
+
+/** Execution refuses a document without the operation that is asked for. */
+const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1 };
+
+const nameOf = (args: Pick<Args, "operationName">) => args.operationName ?? "";
+
+function measureOf(known: KnownDocument | undefined, args: Args): PlanMeasure {
+  const { schema, document, operationName } = args;
+  const found = known?.measures.get(nameOf(args));
+  if (found) return found;
+  const operation = getOperationAST(document, operationName);
+  const measure = operation ? planningSteps(schema, document, operation) : nothing;
+  known?.measures.set(nameOf(args), measure);
+  return measure;
+}
+
+/**
+ * Plans are kept by grafast in a cache that counts operations, of which one may have kilobytes or megabytes, and which cannot
+ * forget a single one. In a WeakMap they live as long as their document, which `Documents` keeps by weight.
+ */
+function keepPlansWithDocuments(schema: GraphQLSchema): void {
+  const grafast = schema.extensions.grafast as Record<PropertyKey, unknown> | undefined;
+  if (!grafast) return;
+  grafast.operationOperationPlansCacheMaxLength = PLANS_PER_OPERATION;
+  const cache = Object.getOwnPropertySymbols(grafast).find(
+    ({ description }) => description === "cacheByOperation",
+  );
+  if (cache && !(grafast[cache] instanceof WeakMap)) grafast[cache] = new WeakMap();
+}
+
+/** Whether an operation selects nothing but the schema, with no variables: it always has the same answer. */
+function isConstant(document: DocumentNode): boolean {
+  const [operation, ...others] = document.definitions;
+  if (operation?.kind !== Kind.OPERATION_DEFINITION || operation.variableDefinitions?.length) return false;
+  const isSchema = operation.selectionSet.selections.every(
+    (selection) => selection.kind === Kind.FIELD && selection.name.value.startsWith("__"),
+  );
+  return isSchema && others.every(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+}
+
+/** A value in an answer takes about so many bytes. */
+const BYTES_PER_CHARACTER_OF_ANSWER = 8;
+
+/** Runs an operation within its limits. What is long for the event loop waits for its turn. */
+async function executeWithin(
+  args: Args,
+  work: OperationWork,
+  { documents, byNode }: Known,
+  run: typeof execute,
+): Promise<Awaited<ReturnType<typeof execute>>> {
+  const known = byNode.get(args.document);
+  const answer = known?.answers.get(nameOf(args));
+  if (answer) return { ...answer };
+  const { schema, document, operationName, variableValues } = args;
+  const { steps, copies } = measureOf(known, args);
+  const { total: requested, part } = operationCost(schema, document, operationName, variableValues ?? {});
+  if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
+  work.measured(requested, part, copies);
+  if (requested > LARGE_COST) work.until(await gates.largeOperations.enter(work.party));
+  const result = await (known?.isPlanned(nameOf(args))
+    ? run(args)
+    : // A promise inside of an object is not waited for: the turn ends when the plan is there.
+      (await loopTurns.run(work.party, () => ({ running: run(args) }))).running);
+  if (Symbol.asyncIterator in result) return result;
+  const extensions = {
+    ...result.extensions,
+    cost: {
+      requested,
+      limit: queryLimits.cost,
+      planning: { requested: steps.total, limit: queryLimits.planning },
+      bytes: { read: work.bytesRead, limit: queryLimits.bytes },
+    },
+  };
+  const complete = { ...result, extensions };
+  if (known && !result.errors && isConstant(document)) {
+    const length = JSON.stringify(result.data).length;
+    known.keepAnswer(nameOf(args), complete, length * BYTES_PER_CHARACTER_OF_ANSWER);
+    documents.weigh(known);
+  }
+  return complete;
 }
 
 /**
  * Bounds what one operation can make the server do, before anything is planned: the planner expands fragments, so a
- * document of 940 bytes could otherwise occupy it for minutes. Tells the cost in `extensions.cost` of each answer.
+ * document of 940 bytes could otherwise occupy it for minutes. Documents that are new are parsed and planned by turns, and
+ * kept with their plans up to a weight. Tells the cost in `extensions.cost` of each answer.
  */
 export const QueryLimitsPlugin: GraphileConfig.Plugin = {
   name: "QueryLimitsPlugin",
   description:
-    "Refuses operations over the limits on tokens, depth, aliases, directives, selections and cost",
+    "Refuses operations over the limits on tokens, depth, aliases, directives, selections, planning and cost",
   grafserv: {
     middleware: {
       setPreset(next, event) {
-        event.validationRules = [QueryLimitsRule, ...event.validationRules];
+        const rules = [QueryLimitsRule, ...event.validationRules];
+        const bytes = event.resolvedPreset.plat?.documentBytes ?? DOCUMENT_BYTES;
         const inner = event.getExecutionConfig;
         event.getExecutionConfig = async function (requestContext) {
           const config = await inner.call(this, requestContext);
+          const request = requestContext.expressv4?.req;
+          const text = (request?.body as { query?: unknown } | undefined)?.query;
+          const work = findRequestState(request)?.work ?? new OperationWork(partyOf(null, undefined));
+          const known = knownOf(config.schema, bytes);
+          const { documents, byNode } = known;
+          const look = (query: string): KnownDocument => {
+            const found = documents.find(query);
+            if (found) return found;
+            const document = read(query, config.schema, rules);
+            if ("document" in document.result) byNode.set(document.result.document, document);
+            documents.keep(document);
+            return document;
+          };
+          let document: KnownDocument | undefined;
+          if (typeof text === "string")
+            document = documents.find(text) ?? (await loopTurns.run(work.party, () => look(text)));
           return {
             ...config,
-            parseAndValidate(query) {
-              const limit = scanTokens(query);
-              if (limit) return { errors: [exceeded(limit)] };
-              try {
-                return config.parseAndValidate(query);
-              } catch (error) {
-                if (error instanceof GraphQLError) return { errors: [error] };
-                throw error;
-              }
-            },
-            execute: (async (args: Parameters<typeof execute>[0]) => {
-              const { schema, document, operationName, variableValues } = args;
-              const requested = operationCost(schema, document, operationName, variableValues ?? {});
-              if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested)] };
-              const result = await config.execute(args);
-              if (Symbol.asyncIterator in result) return result;
-              const cost = { requested, limit: queryLimits.cost };
-              return { ...result, extensions: { ...result.extensions, cost } };
-            }) as typeof config.execute,
+            parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,
+            execute: ((args: Args) =>
+              executeWithin(args, work, known, config.execute)) as typeof config.execute,
           };
         };
         return next();
       },
     },
   },
+  grafast: {
+    middleware: {
+      establishOperationPlan(next, { schema, args }) {
+        const plan = next();
+        keepPlansWithDocuments(schema);
+        const { documents, byNode } = bySchema.get(schema) ?? {};
+        const known = byNode?.get(args.document);
+        if (known && documents) {
+          known.addPlan(nameOf(args as Args), plan, measureOf(known, args as Args).steps.total);
+          documents.weigh(known);
+        }
+        return plan;
+      },
+    },
+  },
 };
+
+/** Where the preset says nothing. */
+const DOCUMENT_BYTES = 64_000_000;

@@ -24,7 +24,7 @@ declare global {
 }
 
 /** What signs values of a domain of app_public, and their type in GraphQL. */
-const domains: Readonly<Record<string, { option: keyof GraphileConfig.PlatOptions; type: string }>> = {
+const domains: Readonly<Record<string, { option: "signLoginToken" | "signFileAddress"; type: string }>> = {
   login_token: { option: "signLoginToken", type: "String" },
   file_address: { option: "signFileAddress", type: "URL" },
 };

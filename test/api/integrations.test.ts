@@ -714,7 +714,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
         shared,
       )
     ).organizationIntegration,
-  ).toEqual({ status: "PENDING", connectedBy: { id: world.ada.id } });
+  ).toEqual({ status: "DISABLED", connectedBy: { id: world.ada.id } });
 
   // The key that sealed its credentials is gone.
   await world.owner.query(

@@ -6,6 +6,7 @@ import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead } from "../harness/portfolio.ts";
 import { mutationOf } from "../harness/records.ts";
+import { setConfirmed } from "../harness/signUp.ts";
 import { until } from "../harness/until.ts";
 import { visit } from "../harness/visit.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -49,11 +50,7 @@ const grant = (mails: number) =>
      on conflict (organization_id) do update set mails = excluded.mails`,
     [world.harbour.id, mails],
   );
-const confirm = (person: Person, isConfirmed: boolean) =>
-  sql("update app_public.users set email_verified_at = case when $2 then now() end where id = $1", [
-    person.id,
-    isConfirmed,
-  ]);
+const confirm = (person: Person, isConfirmed: boolean) => setConfirmed(world.owner, person.id, isConfirmed);
 const quotas = (person: Person) =>
   person
     .get(
@@ -112,7 +109,8 @@ test("nobody invites others before the address of their own account is confirmed
   );
   await owen.get(mutationOf("verifyEmail"), { input: { token } });
   await owen.get(mutationOf("inviteBuyer", ""), { input: { buyerId } });
-  expect(recipients(await sent())).toEqual(["bea@elsewhere.example"]);
+  // Its owner is told too that the address is confirmed now.
+  expect(recipients(await sent()).sort()).toEqual(["bea@elsewhere.example", owen.email]);
 });
 
 test("an organization none of whose owners is confirmed writes to nobody outside of it", async () => {

@@ -5,7 +5,11 @@ const facts = { requestId: "r-1", ip: "192.0.2.1", channel: "API" };
 const known = { role: "plat_user", "plat.request_id": "r-1", "plat.ip": "192.0.2.1", "plat.channel": "API" };
 
 test("no token acts as plat_anonymous, as nobody", () => {
-  expect(pgSettings(anonymous, facts)).toEqual({ ...known, role: "plat_anonymous" });
+  expect(pgSettings(anonymous, facts)).toEqual({
+    ...known,
+    role: "plat_anonymous",
+    statement_timeout: "8s",
+  });
 });
 
 test("a login token acts as its user, without restriction", () => {

@@ -366,6 +366,26 @@ export const faults: Fault[] = [
     object: "app_public.kiosks.kiosks_lead_id_fkey",
     says: /`comment on constraint kiosks_lead_id_fkey on app_public\.kiosks is E'@backwardBehavior -\*/,
   },
+  // Principals
+  {
+    rule: "principal",
+    table: "wharves",
+    sql: `alter table app_public.wharves add column requested_by_id uuid;
+      comment on column app_public.wharves.requested_by_id is 'Who asked for it.'`,
+    object: "app_public.wharves.requested_by_id",
+    says: /`app_private\.make_principal\('app_public', 'wharves', …\)`.*`@inert …`/,
+  },
+  {
+    rule: "principal-token",
+    table: "wells",
+    sql: `alter table app_public.wells add column lender_id uuid,
+        add constraint wells_lender_id_fkey foreign key (lender_id) references app_public.access_tokens;
+      create index wells_lender on app_public.wells (lender_id);
+      comment on column app_public.wells.lender_id is 'The token that lent it.';
+      comment on constraint wells_lender_id_fkey on app_public.wells is E'@backwardBehavior -*\\n\\nThe token that lent it.'`,
+    object: "app_public.wells.wells_lender_id_fkey",
+    says: /make_principal\('app_public', 'wells', …\)/,
+  },
   // Masks
   {
     rule: "masked-column",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Pool } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
-import type { HostOptions } from "./host.ts";
+import type { HostOptions, KeptDocuments } from "./host.ts";
 import { signUp } from "./signUp.ts";
 
 /** An answer of the endpoint. */
@@ -14,6 +14,7 @@ export interface Answer {
   headers: Record<string, string | string[] | undefined>;
   data: any;
   errors: { message: string; path?: (string | number)[]; extensions: Record<string, any> }[] | undefined;
+  extensions?: any;
 }
 
 export interface AskOptions {
@@ -54,6 +55,8 @@ export interface Api {
   person(token: string, id?: string | null): Person;
   /** Sends a body as it is. */
   post(body: string, headers: Record<string, string>): Promise<Answer>;
+  /** What the API keeps of documents and their plans; test files that run after each other share it. */
+  keptDocuments(): Promise<KeptDocuments>;
   /** How many SQL statements the work sent. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
   stop(): Promise<void>;
@@ -61,6 +64,9 @@ export interface Api {
 
 /** What the API under test signs login tokens with. */
 export const jwtKeys = [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }];
+
+/** The address that it believes to have. */
+export const baseUrl = "https://plat.example";
 
 declare global {
   /** Loads what serves the API; see environment.ts. Benches, which run in one realm, do without. */
@@ -91,8 +97,8 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
           response.on("data", (chunk) => (text += chunk));
           response.on("error", reject);
           response.on("end", () => {
-            const { data, errors } = JSON.parse(text);
-            resolve({ status: response.statusCode!, headers: response.headers, data, errors });
+            const { data, errors, extensions } = JSON.parse(text);
+            resolve({ status: response.statusCode!, headers: response.headers, data, errors, extensions });
           });
         },
       );
@@ -159,6 +165,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
         stop();
       }
     },
+    keptDocuments: serving.keptDocuments,
     async stop() {
       agent.destroy();
       await serving.stop();

@@ -1,8 +1,11 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { Client, escapeIdentifier } from "pg";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { removeLeftoverFolders, scratchFolder } from "../../src/database/scratchFolder.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
+import { authenticatorUrl } from "../../src/database/roles.ts";
 import globalTeardown from "./globalTeardown.ts";
 
 declare global {
@@ -11,18 +14,24 @@ declare global {
 
 /** One cluster per run, with a migrated template that each test file clones. */
 export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string[] }): Promise<void> {
-  // PERF: a single file runs in this process, which can load the API while the cluster is copied.
-  if (nonFlagArgs.length === 1 && nonFlagArgs[0]!.endsWith(".test.ts")) import("./host.ts").catch(() => {});
   await removeLeftoverFolders();
   const folder = await scratchFolder("test");
   try {
     const migrated = await migratedDataDir();
     process.env.PLAT_TEST_MIGRATED = migrated;
+    const host = () => import("./host.ts");
+    // PERF: a single file runs in this process, which can load the API and build its schema while the cluster is copied.
+    if (nonFlagArgs.length === 1 && nonFlagArgs[0]!.endsWith(".test.ts"))
+      host()
+        .then(({ buildAhead }) => buildAhead(migrated))
+        .catch(() => {});
     await copyDataDir(migrated, folder);
     const logger = { info() {}, warn: console.warn, error: console.error };
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true, logger });
     globalThis.platTestCluster = { postgres, folder };
     process.env.PLAT_TEST_CLUSTER = postgres.connectionString;
+    if (!existsSync(join(migrated, "catalog.json")))
+      await (await host()).keepReading(migrated, authenticatorUrl(postgres.connectionString));
     await makeTemplate(postgres.connectionString);
   } catch (error) {
     // There is no teardown after a set-up that failed.

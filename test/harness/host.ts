@@ -1,24 +1,30 @@
 /** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
 import pino from "pino";
+import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import { settledDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
-import { startGraphql, type GraphqlOptions } from "../../src/graphql.ts";
+import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/graphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
+import { keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore, type S3Options } from "../../src/providers/files/index.ts";
-import { jwtKeys, secretKeys } from "./api.ts";
+import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
 
+export { buildAhead, keepReading } from "./sharedSchema.ts";
 export { createIntegrations } from "../../src/integrations/integrations.ts";
 export { createSeal } from "../../src/seal.ts";
 export { ProcessorFailure } from "../../src/providers/payments/index.ts";
 export { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 
 export interface HostOptions extends Partial<
-  Pick<GraphqlOptions, "adaptor" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms">
+  Pick<
+    GraphqlOptions,
+    "adaptor" | "fileQuota" | "location" | "loopbackWebhooks" | "payments" | "drafts" | "oauth" | "sms"
+  >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
@@ -41,6 +47,14 @@ const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
 
 const tokens = createLoginTokens(jwtKeys);
 
+/** What the API keeps of documents and their plans. */
+export interface KeptDocuments {
+  bytes: number;
+  documents: number;
+  /** Whether a plan goes with its document. */
+  plansAreForgotten: boolean;
+}
+
 /** The text of a token that SQL has decided on, as the API gives it out. */
 export const signLoginToken = (claims: string): string => tokens.sign(JSON.parse(claims));
 
@@ -49,7 +63,7 @@ export async function serve(
   authenticatorUrl: string,
   dataDir: string,
   { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
-): Promise<{ port: number; stop(): Promise<void> }> {
+): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const graphql = await startGraphql({
     authenticatorUrl,
@@ -58,7 +72,7 @@ export async function serve(
     secretKeys,
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
-    baseUrl: "https://plat.example",
+    baseUrl,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
@@ -76,6 +90,15 @@ export async function serve(
   const listening = await listen(app, { port: 0, host: "127.0.0.1", cert, key });
   return {
     port: listening.port,
+    keptDocuments: async () => {
+      const schema = (await (graphql.transport.pgl as GraphqlInstance).getSchema()) as GraphQLSchema;
+      const ofPlanner = schema.extensions.grafast as Record<PropertyKey, unknown>;
+      const caches = Object.getOwnPropertySymbols(ofPlanner).map((name) => ofPlanner[name]);
+      return {
+        ...keptDocuments(schema),
+        plansAreForgotten: caches.some((cache) => cache instanceof WeakMap),
+      };
+    },
     stop: async () => {
       await listening.close(1000);
       await graphql.release();

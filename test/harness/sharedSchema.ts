@@ -2,43 +2,112 @@
  * One GraphQL schema for all databases of a process whose catalogs are alike, as those of clones are. To read a catalog and to build
  * the schema takes two seconds; it holds nothing of the database or the API it was built for.
  */
-import { makeSchema } from "postgraphile";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Client } from "pg";
+import { createLoginTokens } from "../../src/auth/loginToken.ts";
+import { makePool } from "../../src/database/pool.ts";
+import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
+import { createFileAddresses } from "../../src/files/addresses.ts";
 import type { GraphqlInstance } from "../../src/graphql.ts";
+import { buildSchema, serving } from "../../src/schemaAlone.ts";
+import { baseUrl, jwtKeys } from "./api.ts";
 
-type Built = ReturnType<typeof makeSchema>;
+type Schema = ReturnType<typeof buildSchema>;
+type Adaptor = ReturnType<typeof makeFusedAdaptor>;
 
-const built = new Map<string, Built>();
+const built = new Map<string, Schema>();
 
 /** What makes an instance of a preset whose schema is that of the database. */
 export async function sharedSchema(
   connectionString: string,
 ): Promise<(preset: GraphileConfig.Preset) => GraphqlInstance> {
   const state = await catalogState(connectionString);
-  return (preset) => {
-    let result = built.get(state);
-    if (!result) {
-      built.set(state, (result = makeSchema(preset)));
-      result.catch(() => built.delete(state));
-    }
-    return instance(preset, result);
-  };
+  return serving(built.get(state) ?? remember(state, buildOnce(state, connectionString)));
 }
 
-/** What `postgraphile` makes of a preset, for a schema that others use too. */
-function instance(preset: GraphileConfig.Preset, result: Built): GraphqlInstance {
-  const schema = result.then(({ schema: shared }) => shared);
-  schema.catch(() => {});
-  let server: ReturnType<Parameters<GraphqlInstance["createServ"]>[0]> | undefined;
+async function buildOnce(state: string, connectionString: string): Schema {
+  const migrated = process.env.PLAT_TEST_MIGRATED;
+  const kept = migrated ? await keptReading(migrated) : undefined;
+  return await build(connectionString, kept?.state === state ? kept : undefined);
+}
+
+/** Builds the schema of the migrated folder while its database is not there yet, where what it says of itself is kept. */
+export async function buildAhead(migrated: string): Promise<void> {
+  const kept = await keptReading(migrated);
+  if (kept) await remember(kept.state, build("", kept));
+}
+
+/** Keeps what the database of the migrated folder says of itself beside it, unless it is there. */
+export async function keepReading(migrated: string, connectionString: string): Promise<void> {
+  if (await keptReading(migrated)) return;
+  const reading: Reading = { state: await catalogState(connectionString), answers: {} };
+  await remember(reading.state, build(connectionString, reading));
+  const unfinished = `${readingFile(migrated)}.${process.pid}`;
+  await writeFile(unfinished, JSON.stringify(reading));
+  await rename(unfinished, readingFile(migrated));
+}
+
+function remember(state: string, schema: Schema): Schema {
+  built.set(state, schema);
+  schema.catch(() => built.delete(state));
+  return schema;
+}
+
+/** As every API under test does. */
+const signs = {
+  signLoginToken: createLoginTokens(jwtKeys).sign,
+  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
+};
+
+async function build(connectionString: string, reading?: Reading): Schema {
+  const pool = makePool({ connectionString, max: 2 });
+  try {
+    return await buildSchema(pool, { ...signs, ...(reading && { adaptor: remembering(reading) }) });
+  } finally {
+    await pool.end();
+  }
+}
+
+/** What a database has answered to whom builds the schema: all that it takes to build it again. */
+interface Reading {
+  /** The state of its catalog. */
+  state: string;
+  /** By settings and question. */
+  answers: Record<string, { rows: unknown[] }>;
+}
+
+const readingFile = (migrated: string) => join(migrated, "catalog.json");
+
+async function keptReading(migrated: string): Promise<Reading | undefined> {
+  const text = await readFile(readingFile(migrated), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as Reading);
+}
+
+type Settings = Record<string, string | undefined> | null;
+interface Question {
+  text: string;
+  values?: unknown[];
+}
+
+/** Asks a database what it has not answered yet, and notes the answer. */
+function remembering({ answers }: Reading): Adaptor {
+  const fused = makeFusedAdaptor();
   return {
-    createServ: (grafserv) => {
-      const created = grafserv({ preset, schema });
-      server = created;
-      return created;
-    },
-    getSchema: () => schema,
-    release: async () => {
-      await server?.release();
+    ...fused,
+    createWithPgClient(options, variant) {
+      const real = fused.createWithPgClient(options, variant);
+      const ask = async (settings: Settings, question: Question) =>
+        (answers[JSON.stringify([settings, question.text, question.values])] ??= await real(
+          settings,
+          async (client) => {
+            const { rows } = await client.query(question);
+            return { rows: [...rows] };
+          },
+        ));
+      const withClient = async (settings: Settings, work: (client: unknown) => unknown) =>
+        await work({ query: (question: Question) => ask(settings, question) });
+      return Object.assign(withClient, { release: real.release }) as typeof real;
     },
   };
 }

@@ -168,7 +168,7 @@ test("one address has so many connections, a proxy as many as it needs, and all 
 });
 
 test("limits follow from the descriptors that the process may have", () => {
-  expect(connectionLimits(1_048_576)).toEqual({ total: 4_096, ofAddress: 256 });
+  expect(connectionLimits(1_048_576)).toEqual({ total: 4_096, ofAddress: 1_024 });
   expect(connectionLimits(1_024)).toEqual({ total: 512, ofAddress: 128 });
   expect(connectionLimits(20)).toEqual({ total: 16, ofAddress: 8 });
   const { take } = countByAddress(1, () => false);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createBodyMemory } from "../../src/http/bodyMemory.ts";
+import { createByteBudget } from "../../src/limits/byteBudget.ts";
 import { parseGraphQLRequest } from "../../src/http/graphqlRequest.ts";
 import { jsonLimits, measureJson, parseJson } from "../../src/http/jsonText.ts";
 import { startServer, type TestServer, tokens } from "./server.ts";
@@ -77,7 +77,7 @@ describe("memory for bodies", () => {
   const viewer = (userId: string) => ({ userId, network: "192.0.2.1" });
 
   test("one viewer, one network, all strangers and everybody have so much, and wait for more", async () => {
-    const memory = createBodyMemory(limits, 50);
+    const memory = createByteBudget(limits, 50);
     const refused = expect.objectContaining({ code: "RATE_LIMITED", extensions: { retryAfterSeconds: 1 } });
     const back = await memory.take(40, viewer("a"));
     await expect(memory.take(6, viewer("a"))).rejects.toEqual(refused);
@@ -100,7 +100,7 @@ describe("memory for bodies", () => {
   });
 
   test("only so many of one sender wait; the next is refused at once", async () => {
-    const memory = createBodyMemory(limits, 50);
+    const memory = createByteBudget(limits, 50);
     await memory.take(40, viewer("a"));
     const waiting = Array.from({ length: 16 }, () => memory.take(6, viewer("a")).catch(() => "late"));
     let isRefused = false;

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getIntrospectionQuery, parse } from "postgraphile/graphql";
 import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
-import { startServer, type TestServer } from "./server.ts";
+import { gates } from "../../src/limits/gates.ts";
+import { partyOf } from "../../src/limits/party.ts";
+import { startServer, tokens, type TestServer } from "./server.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -111,41 +113,70 @@ test("2,000 selections pass, 2,001 do not", async () => {
   expect(await refused(many(2_001))).toMatchObject({ code: "LIMIT_EXCEEDED", selections: 2_001 });
 });
 
+test("what takes long to plan is refused before it is validated or planned, and the part is named", async () => {
+  const chain = (levels: number) =>
+    `leads(first: 1) { id ${"notes(first: 1) { lead { id name ".repeat(levels)} ${"} }".repeat(levels)} }`;
+  const wide = (count: number) =>
+    `{ ${Array.from({ length: count }, (_, n) => `a${n}: ${chain(4)}`).join(" ")} unknown: leads(first: 1) { project { id } } }`;
+  const answer = await server.graphql(wide(5));
+  expect(answer.json.errors).toBeUndefined();
+  expect(answer.json.extensions.cost.planning).toEqual({ requested: 622, limit: 1_200 });
+  const invalid = wide(11).replace("unknown", "unknown: nothing unknown");
+  expect(await refused(invalid)).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 1_200, planning: 1_324 });
+  const one = `{ ok viewer { id } leads { ${Array.from({ length: 29 }, (_, n) => `a${n}: notes { author { id } lead { project { id } } }`).join(" ")} } }`;
+  expect(await refused(one)).toMatchObject({ limit: 1_200, part: "leads" });
+});
+
 test("one field selected again and again is refused before it costs much", async () => {
   expect((await server.graphql(`{ ${"ok ".repeat(400)} }`)).json.data).toEqual({ ok: true });
   expect(await refused(`{ ${"ok ".repeat(1_900)} }`)).toMatchObject({ code: "LIMIT_EXCEEDED" });
 });
 
 test.each([
-  ["{ ok }", 0],
-  ["{ leads(first: 5) { id } }", 5],
-  ["{ leads { id } }", 100],
+  ["{ ok }", 1],
+  ["{ leads(first: 5) { id } }", 10],
+  ["{ leads { id } }", 200],
   [
     "{ leads(first: 1000) { project { id } notes(first: 5) { links(first: 5) { links(first: 5) { id } } } } }",
-    157_000,
+    283_000,
   ],
   [
     "{ leadsConnection(first: 20) { totalCount nodes { id notes(first: 5) { id } } pageInfo { hasNextPage } } }",
-    122,
+    244,
   ],
-  ["{ leads(first: 10) { ...n } } fragment n on Lead { notes(first: 2) { id } }", 30],
+  ["{ leads(first: 10) { ...n } } fragment n on Lead { notes(first: 2) { id } }", 50],
   ["{ leads(first: 0) { notes { id } } }", 0],
-  ["{ tags }", 0],
-])("%s costs %i", async (query, cost) => {
+  ["{ tags }", 2],
+  // A field that is selected twice is answered once.
+  ["{ leads(first: 5) { id id ...n } leads(first: 5) { id } } fragment n on Lead { id }", 10],
+  // The lists of a record usually are short; those of the record that many belong to are repeated for each of them.
+  ["{ leads(first: 10) { notes { id } } }", 210],
+  ["{ leads(first: 10) { project { leads { id } } } }", 2_020],
+])("%s costs %i", async (query, requested) => {
   const answer = await server.graphql(query);
   expect(answer.json.errors).toBeUndefined();
-  expect(answer.json.extensions.cost).toEqual({ requested: cost, limit: 2_000_000 });
+  expect(answer.json.extensions.cost).toEqual({
+    requested,
+    limit: 1_000_000,
+    planning: { requested: expect.any(Number), limit: 1_200 },
+    bytes: { read: 0, limit: 3_000_000 },
+  });
 });
 
-test("1000 × 1000 × 1000 is refused, by literals, variables and their defaults", async () => {
+test("1000 × 1000 × 1000 is refused, by literals, variables and their defaults, and the part is named", async () => {
   const query = (first: string) =>
-    `{ leads(first: ${first}) { notes(first: ${first}) { links(first: ${first}) { id } } } }`;
-  const expected = { code: "LIMIT_EXCEEDED", limit: 2_000_000, cost: 1_001_001_000 };
+    `{ ok leads(first: ${first}) { id notes(first: ${first}) { links(first: ${first}) { id } } } }`;
+  const expected = {
+    code: "LIMIT_EXCEEDED",
+    limit: 1_000_000,
+    cost: 2_001_002_001,
+    part: "leads.notes.links",
+  };
   expect(await refused(query("1000"))).toMatchObject(expected);
   expect(await refused(`query ($n: Int) ${query("$n")}`, { n: 1000 })).toMatchObject(expected);
   expect(await refused(`query ($n: Int = 1000) ${query("$n")}`)).toMatchObject(expected);
   const answer = await server.graphql(`query ($n: Int) ${query("$n")}`, { n: 5 });
-  expect(answer.json.extensions.cost.requested).toBe(155);
+  expect(answer.json.extensions.cost.requested).toBe(286);
 });
 
 test("the usual introspection query passes, however it is asked", async () => {
@@ -166,4 +197,20 @@ test("introspection nested in itself is refused", async () => {
   const often = `{ ${Array.from({ length: 30 }, (_, i) => `s${i}: __schema { types { name } }`).join(" ")} ${"".padEnd(1)}
     ${Array.from({ length: 30 }, () => "... { __schema { types { name } } }").join(" ")} }`;
   expect((await refused(often)).code).toBe("LIMIT_EXCEEDED");
+});
+
+test("whoever has too many waiting is refused with the time to wait, and nobody else is", async () => {
+  const network = partyOf(null, "127.0.0.1");
+  const held: (() => void)[] = [];
+  for (let n = 0; n < 8; n += 1) held.push(await gates.operations.enter(network));
+  const waiting = Array.from({ length: 256 }, () => gates.operations.enter(network));
+  const answer = await server.graphql("{ ok }");
+  expect(answer.status).toBe(429);
+  expect(answer.headers["retry-after"]).toBe("1");
+  expect(answer.json.errors[0].extensions).toMatchObject({ code: "RATE_LIMITED", retryAfterSeconds: 1 });
+  const viewer = await server.graphql("{ ok }", {}, { authorization: `Bearer ${tokens.good}` });
+  expect(viewer.json.data).toEqual({ ok: true });
+  for (const leave of held) leave();
+  for (const entered of waiting) (await entered)();
+  expect((await server.graphql("{ ok }")).json.data).toEqual({ ok: true });
 });

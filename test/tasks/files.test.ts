@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { incomingFolder } from "../../src/files/incoming.ts";
+import { createFiles } from "../../src/files/files.ts";
+import { incomingFolder, processName } from "../../src/files/incoming.ts";
+import { removeLeftoversOfDead } from "../../src/files/leftovers.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { picture } from "../harness/upload.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -35,15 +38,11 @@ async function upload(): Promise<{ id: string; checksum: string }> {
   return uploadProjectImage;
 }
 
-/** An upload that was stored and then refused: no row has its content. */
+/** What is left of an upload whose process died when the content was stored: no row has it. */
 async function orphan(): Promise<string> {
-  const before = await contents();
-  const file = `data:;base64,${(await picture("png", side++, 10)).toString("base64")}`;
-  await world.max.refused(
-    `mutation ($input: UploadProjectImageInput!) { uploadProjectImage(input: $input) { id } }`,
-    { input: { projectId: world.project.id, file } },
-  );
-  return (await contents()).find((key) => !before.includes(key) && !key.endsWith("thumbnail"))!;
+  const { take } = createFiles({ store: fileStore, pool: world.owner, incomingFolder: world.dataDir });
+  const bytes = await picture("png", side++, 10);
+  return (await take(Readable.from([bytes]), "storeImage", "lost.png")).checksum;
 }
 
 async function contents(): Promise<string[]> {
@@ -100,6 +99,19 @@ test("what a process had begun when it died goes after a day", async () => {
   const left = await readdir(folder);
   expect([left.includes(basename(old)), left.includes(basename(young))]).toEqual([false, true]);
   await rm(young);
+});
+
+test("what uploads of dead processes of this machine left behind goes when a process starts", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "plat-incoming-"));
+  const machine = processName.replace(/\d+\.$/, "");
+  // No process has a number above this.
+  const [dead, own, alive] = [4_194_305, process.pid, process.ppid].map((pid) => `${machine}${pid}.ab.part`);
+  const elsewhere = `upload-000000000000-${4_194_305}.ab.part`;
+  const others = ["export-1.ab.part", elsewhere];
+  await Promise.all([dead!, own!, alive!, ...others].map((name) => writeFile(join(folder, name), "x")));
+  await removeLeftoversOfDead(folder);
+  expect((await readdir(folder)).toSorted()).toEqual([alive!, ...others].toSorted());
+  await rm(folder, { recursive: true });
 });
 
 test("a deleted file goes after a week, unless another row has the same content", async () => {

@@ -28,7 +28,7 @@ begin
 begin
   if new.%1$I is not null and (%2$s) then
     insert into app_hidden.deadlines (kind, record_id, organization_id, due_at)
-      values (%3$L, new.id, new.organization_id, new.%1$I)
+      values (%3$L, new.id, coalesce(new.organization_id, ''00000000-0000-0000-0000-000000000000''), new.%1$I)
       on conflict (kind, record_id) do update set due_at = excluded.due_at, failures = 0;
   elsif tg_op = ''UPDATE'' then
     delete from app_hidden.deadlines d where d.kind = %3$L and d.record_id = new.id;

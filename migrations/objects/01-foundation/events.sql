@@ -90,16 +90,17 @@ end $$;
 create constraint trigger _500_number after insert on app_private.event_batches
   deferrable initially deferred for each row execute function app_private.tg_event_batches__number();
 
-create function app_private.json_value(relation oid, alias text, column_name name) returns text
+-- PERF: one expression, which PostgreSQL puts in the place of the call: there are thousands when all tables get their
+-- triggers.
+create function app_private.json_value(type oid, base_type oid, alias text, column_name name) returns text
 language sql stable as $$
   -- As the API gives it: decimals and long numbers as text, times in UTC with Z.
   select case
-    when a.atttypid in ('numeric'::regtype, 'bigint'::regtype) or t.typbasetype = 'numeric'::regtype
+    when type in ('numeric'::regtype, 'bigint'::regtype) or base_type = 'numeric'::regtype
       then format('%s.%I::text', alias, column_name)
-    when a.atttypid = 'timestamptz'::regtype
+    when type = 'timestamptz'::regtype
       then format('to_char(%s.%I at time zone ''UTC'', ''YYYY-MM-DD"T"HH24:MI:SS.US"Z"'')', alias, column_name)
     else format('%s.%I', alias, column_name) end
-  from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = relation and a.attname = column_name
 $$;
 
 -- Events. PERF: keys in the order in which jsonb keeps them, in one call as long as 50 columns do, need no sorting and
@@ -107,9 +108,13 @@ $$;
 create function app_private.column_json(relation oid, alias text, columns name[]) returns text
 language sql stable as $$
   select '(select to_jsonb(d) from (select '
-    || string_agg(format('%s as %I', app_private.json_value(relation, alias, k.name), k.key), E',\n    '
-      order by length(k.key), k.key) || ') d)'
-  from (select u.name, app_hidden.camel(u.name) as key from unnest(columns) u (name)) k
+    || string_agg(format('%s as %I', app_private.json_value(k.atttypid, k.typbasetype, alias, k.attname), k.key),
+      E',\n    ' order by length(k.key), k.key) || ') d)'
+  from (
+    select a.attname, a.atttypid, t.typbasetype, app_hidden.camel(a.attname) as key
+    from pg_attribute a join pg_type t on t.oid = a.atttypid
+    where a.attrelid = relation and a.attname = any (columns)
+  ) k
 $$;
 comment on function app_private.column_json(oid, text, name[]) is 'A row as JSON with the names of the API.';
 
@@ -139,9 +144,10 @@ begin
   if operation = 'update' then
     select string_agg(format('case when o.%1$I is distinct from n.%1$I then jsonb_build_object(%2$L, '
       'jsonb_build_array(%3$s, %4$s)) else ''{}'' end',
-        a.name, app_hidden.camel(a.name), app_private.json_value(relation, 'o', a.name),
-          app_private.json_value(relation, 'n', a.name)), E'\n    || ')
-      into columns_changed from unnest(column_names) a (name);
+        a.attname, app_hidden.camel(a.attname), app_private.json_value(a.atttypid, t.typbasetype, 'o', a.attname),
+          app_private.json_value(a.atttypid, t.typbasetype, 'n', a.attname)), E'\n    || ' order by a.attnum)
+      into columns_changed from pg_attribute a join pg_type t on t.oid = a.atttypid
+      where a.attrelid = relation and a.attname = any (column_names);
     select 'case when false then null '
       || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
         case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), ''

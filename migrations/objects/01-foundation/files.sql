@@ -20,18 +20,96 @@ comment on column app_private.stored_files.check_at is
   'When the sweep looks whether a row still has it; an upload has a day to become a row.';
 comment on table app_private.file_tables is 'The tables whose rows keep contents from being swept.';
 
+comment on column app_private.stored_files.organization_id is 'The organization whose quota it counts for.';
+comment on column app_private.stored_files.stored_by_id is 'Whoever sent it first; it counts for their quota too.';
+comment on column app_private.stored_files.pending is
+  'Requests that have sent it and are not answered yet: as long as there are any, it stays.';
+comment on table app_private.storage_used is
+  'Bytes of the contents that count for an organization or a user, whose id is the key.';
+
+create function app_hidden.may_upload(target text, input jsonb) returns uuid
+language plpgsql volatile as $$
+declare
+  organization_id uuid;
+begin
+  perform app_hidden.require_viewer();
+  if exists (select from app_hidden.imports i where i.operation = target) then
+    return (app_hidden.require_import(target, input ->> 'projectId')).organization_id;
+  end if;
+  if not exists (select from app_hidden.record_types r where r.table_name = target) then
+    raise exception 'Nothing says who may upload to %.', target;
+  end if;
+  begin
+    execute format('select (app_hidden.create_record(null::app_public.%I, $1)).organization_id', target)
+      into organization_id
+      using (select coalesce(jsonb_object_agg(lower(regexp_replace(i.key, '([A-Z])', '_\1', 'g')), i.value), '{}')
+          from jsonb_each(input) i)
+        || jsonb_build_object('file', jsonb_build_object('checksum', repeat('0', 64), 'filename', 'upload'));
+    raise exception 'Undoes what was tried.' using errcode = 'PLAT9';
+  exception when sqlstate 'PLAT9' then
+    return organization_id;
+  end;
+end $$;
+comment on function app_hidden.may_upload(text, jsonb) is
+  'Tries an upload without its content and undoes it: what it would be refused for is refused before the file is read. '
+  'The target is a table of files, or the operation of an import; the input is that of the operation. Answers the '
+  'organization that the file counts for.';
+
+create function app_private.require_storage(organization_id uuid, user_id uuid, bytes bigint, quota bigint)
+returns void
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from app_private.storage_used s where s.owner_id in (organization_id, user_id)
+      and s.bytes + require_storage.bytes > quota) then
+    perform app_private.refuse_storage(quota);
+  end if;
+end $$;
+comment on function app_private.require_storage(uuid, uuid, bigint, bigint) is
+  'Refuses so many bytes where the organization, or the user who sends them, would have more than the quota.';
+
+create function app_private.refuse_storage(quota bigint) returns void
+language plpgsql stable as $$
+begin
+  perform app_hidden.fail('LIMIT_EXCEEDED',
+    format('An organization, and a user, may keep files of %s at most; delete some, which makes room after a week, or '
+      'ask the operator of the service for more.', pg_size_pretty(quota)),
+    jsonb_build_object('field', 'file', 'limit', quota));
+end $$;
+
 create function app_private.register_file(checksum text, filemime text, filesize int, width int default null,
-  height int default null) returns boolean
-language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  height int default null, organization_id uuid default null, stored_by_id uuid default null,
+  quota bigint default null) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  is_stored boolean;
+  is_new boolean;
+  owner uuid;
+  used bigint;
+begin
   -- Waits for a sweep that is just deleting the same content.
-  insert into app_private.stored_files as f (checksum, filemime, filesize, width, height)
-    values (register_file.checksum, register_file.filemime, register_file.filesize, register_file.width,
-      register_file.height)
-    on conflict on constraint stored_files_pkey do update set check_at = now() + interval '1 day'
-    returning f.is_stored
-$$;
+  insert into app_private.stored_files as f (checksum, filemime, filesize, width, height, organization_id, stored_by_id,
+      pending)
+    values (checksum, filemime, filesize, width, height, organization_id, stored_by_id, 1)
+    on conflict on constraint stored_files_pkey do update set check_at = now() + interval '1 day',
+      pending = f.pending + 1
+    returning f.is_stored, f.xmax = 0 into is_stored, is_new;
+  if is_new then
+    for owner in select o.id from unnest(array[organization_id, stored_by_id]) o (id) where o.id is not null order by 1
+    loop
+      insert into app_private.storage_used as s (owner_id, bytes) values (owner, filesize)
+        on conflict on constraint storage_used_pkey do update set bytes = s.bytes + excluded.bytes
+        returning s.bytes into used;
+      if used > quota then
+        perform app_private.refuse_storage(quota);
+      end if;
+    end loop;
+  end if;
+  return is_stored;
+end $$;
 comment on function app_private.register_file is
-  'Announces a content before it is stored; true where the store has it already.';
+  'Announces a content before it is stored, and counts it; true where the store has it already. Refused with '
+  'LIMIT_EXCEEDED above the quota.';
 
 create function app_private.file_is_stored(checksum text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -39,7 +117,8 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     where f.checksum = file_is_stored.checksum
 $$;
 comment on function app_private.file_is_stored is 'Says that a content has arrived in the store.';
-grant execute on function app_private.register_file, app_private.file_is_stored to plat_authenticator;
+grant execute on function app_private.register_file, app_private.file_is_stored, app_private.require_storage
+  to plat_authenticator;
 
 comment on table app_private.document_record is
   'Holds no rows: the columns of a document, for `create table ... (like app_private.document_record including all, '
@@ -110,30 +189,65 @@ end $$;
 comment on function app_private.tg__let_go_of_file() is
   'Has the sweep look at a content a week after a row has let go of it.';
 
-create function app_private.sweep_files(batch int) returns setof text
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create function app_private.forget_files(checksums text[]) returns setof text
+language plpgsql volatile as $$
 declare
   file_table text;
-  due text[];
   used text[] := '{}';
   found_used text[];
 begin
-  select array_agg(f.checksum) into due from (
-    select s.checksum from app_private.stored_files s where s.check_at < now() order by s.check_at limit batch for
-      update skip locked) f;
   for file_table in select t.table_name from app_private.file_tables t loop
     execute format('select coalesce(array_agg(distinct f.checksum), ''{}'') from app_public.%I f
       where f.checksum = any ($1)
-      and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using due;
+      and coalesce(f.deleted_at > now() - interval ''7 days'', true)', file_table) into found_used using checksums;
     used := used || found_used;
   end loop;
   update app_private.stored_files f set check_at = now() + interval '90 days' where f.checksum = any (used);
-  return query delete from app_private.stored_files f where f.checksum = any (due) and f.checksum <> all (used)
-    returning f.checksum;
+  -- In the order in which uploads count them.
+  perform from app_private.storage_used s
+    where s.owner_id in (select o.id from app_private.stored_files f
+      cross join lateral (values (f.organization_id), (f.stored_by_id)) o (id)
+      where f.checksum = any (checksums) and f.checksum <> all (used))
+    order by s.owner_id for update;
+  return query
+    with gone as (
+      delete from app_private.stored_files f where f.checksum = any (checksums) and f.checksum <> all (used)
+        returning f.checksum, f.filesize, f.organization_id, f.stored_by_id),
+    counted as (
+      update app_private.storage_used s set bytes = greatest(0, s.bytes - g.bytes)
+        from (select o.id, sum(gone.filesize) as bytes from gone
+          cross join lateral (values (gone.organization_id), (gone.stored_by_id)) o (id) group by o.id) g
+        where s.owner_id = g.id)
+    select gone.checksum from gone;
+end $$;
+comment on function app_private.forget_files(text[]) is
+  'Forgets those of the contents, which whoever calls it has locked, that no row has, and tells which.';
+
+create function app_private.sweep_files(batch int) returns setof text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return query select app_private.forget_files(array(
+    select s.checksum from app_private.stored_files s where s.check_at < now() order by s.check_at limit batch for
+      update skip locked));
 end $$;
 comment on function app_private.sweep_files is
-  'Forgets contents that no row has, and tells which; whoever calls it deletes them from the store before the '
-  'transaction ends.';
+  'Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store '
+  'before the transaction ends.';
+
+create function app_private.release_files(checksums text[]) returns setof text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from app_private.stored_files f where f.checksum = any (checksums) order by f.checksum for update;
+  update app_private.stored_files f set pending = greatest(0, f.pending - r.times)
+    from (select c.checksum, count(*)::int as times from unnest(checksums) c (checksum) group by c.checksum) r
+    where f.checksum = r.checksum;
+  return query select app_private.forget_files(array(
+    select f.checksum from app_private.stored_files f where f.checksum = any (checksums) and f.pending = 0));
+end $$;
+comment on function app_private.release_files(text[]) is
+  'Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells those '
+  'that no row has, as sweep_files does.';
+grant execute on function app_private.release_files to plat_authenticator;
 
 create function app_private.tg__file() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -9,6 +9,8 @@ comment on table app_hidden.record_types is
   'The tables of app_public that hold records: how events and messages call one, and the permission that changes it.';
 comment on column app_hidden.record_types.event_permission is
   'What reading the events of these records takes, where the records themselves are seen by more people.';
+comment on column app_hidden.record_types.read_permissions is
+  'What reading all of these records of an organization takes, all of them together; null: audit.read.';
 comment on column app_hidden.record_types.event_condition is
   'Which rows have events, as a condition on their columns; all where it is null.';
 

@@ -131,8 +131,16 @@ declare
   secret text := body || app_private.token_checksum(body);
   result app_public.access_tokens;
   wrong text;
+  ended text;
 begin
+  -- With whoever revokes one at the same moment it takes turns; and two at once must not both be the last one within
+  -- the limit.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into own from app_public.access_tokens t where t.id = app_hidden.setting('token_id')::uuid;
+  ended := app_private.token_ended(own.id);
+  if ended is not null then
+    perform app_hidden.fail('UNAUTHENTICATED', ended);
+  end if;
   if coalesce(length(btrim(name)), 0) not between 1 and 300 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give the token a name of 1 to 300 characters.', '{"field": "name"}');
   end if;
@@ -177,8 +185,6 @@ begin
     expires_at := coalesce(expires_at, own.expires_at);
   end if;
 
-  -- Two at once must not both be the last one within the limit.
-  perform from app_public.users u where u.id = viewer_id for no key update;
   if (select count(*) from app_public.access_tokens t where t.user_id = viewer_id and t.revoked_at is null
       and (t.expires_at is null or t.expires_at > now())) >= most then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most),
@@ -205,6 +211,21 @@ comment on function app_public.create_access_token is $$
 
 Creates a long-lived token for programs. The field token of the answer shows it, this once.$$;
 
+create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  with recursive family as (
+    select t.id from app_public.access_tokens t where t.id = any (ids)
+    union
+    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
+  ), revoked as (
+    update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null
+    returning t.name, t.id
+  )
+  select coalesce(array_agg(r.name order by r.id), '{}') from revoked r
+$$;
+comment on function app_private.revoke_access_tokens(uuid[]) is
+  'Ends access tokens with all that were created through them; returns the names of those that still worked.';
+
 create function app_public.revoke_access_token(id uuid) returns app_public.access_tokens
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -213,23 +234,21 @@ declare
   own_id uuid := app_hidden.setting('token_id')::uuid;
   result app_public.access_tokens;
 begin
+  -- Whoever creates one through it at this moment is waited for: that one ends, too.
+  perform from app_public.users u where u.id = viewer_id for no key update;
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id and t.user_id = viewer_id
     and (app_hidden.has_whole_account() or own_id in (t.id, t.parent_id));
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such access token.', '{"field": "id"}');
   end if;
-  with recursive family as (
-    select t.id from app_public.access_tokens t where t.id = revoke_access_token.id
-    union all
-    select t.id from app_public.access_tokens t join family f on t.parent_id = f.id
-  )
-  update app_public.access_tokens t set revoked_at = now() from family f where t.id = f.id and t.revoked_at is null;
+  perform app_private.revoke_access_tokens(array[result.id]);
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id;
   return result;
 end $$;
 comment on function app_public.revoke_access_token is
   'Ends an access token of the viewer at once, with those that were created through it; one that is revoked already '
-  'stays as it is.';
+  'stays as it is. What they made and still act by (webhooks, workflows, integrations, invitations, exports) is '
+  'suspended, and the owners get a mail: whoever has the permissions enables it again.';
 grant execute on function app_public.create_access_token, app_public.revoke_access_token to plat_user;
 
 create function app_private.authenticate_access_token(token_sha256 bytea)
@@ -246,6 +265,8 @@ begin
     join app_public.users u on u.id = t.user_id
     where s.token_sha256 = authenticate_access_token.token_sha256
       and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+      -- A token lives no longer than the one that created it.
+      and (t.parent_id is null or app_private.token_ended(t.parent_id) is null)
       and u.status = 'ACTIVE' and u.deleted_at is null;
   if not found then
     return;

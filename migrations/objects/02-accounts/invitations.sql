@@ -28,6 +28,8 @@ comment on column app_public.organization_invites.send_count is 'How often it wa
 comment on column app_public.organization_invites.expires_at is 'Until when it can be accepted.';
 comment on column app_public.organization_invites.accepted_at is 'When the invited joined.';
 comment on column app_public.organization_invites.revoked_at is 'When it was taken back.';
+comment on column app_public.organization_invites.revoked_reason is
+  'Why the service took it back; null where somebody did.';
 comment on constraint organization_invites_organization_id_fkey on app_public.organization_invites is
   E'@foreignFieldName invites\n@backwardPermission org.admin\n@backwardDescription The invitations; null without the '
   'permission org.admin.\n\nThe organization to join.';
@@ -96,11 +98,13 @@ begin
       where i.organization_id = host and i.email = address and i.status = 'PENDING' and i.role = 'OWNER') then
     perform app_hidden.require_organization(host, 'org.owner');
   end if;
+  perform app_private.require_role_within(host, offered);
   insert into app_public.organization_invites as i (organization_id, email, role, message, invited_by_id)
     values (host, address, offered, nullif(btrim(create_organization_invite.message), ''), app_public.current_user_id())
     on conflict (organization_id, email) where status = 'PENDING' do update
       set role = excluded.role, message = excluded.message, invited_by_id = excluded.invited_by_id,
-        send_count = i.send_count + 1, expires_at = excluded.expires_at
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
+        expires_at = excluded.expires_at
       where i.role <> 'OWNER' or app_hidden.organization_can(i.organization_id, 'org.owner')
     returning * into invite;
   if invite.id is null then -- an owner's invitation came in between
@@ -117,6 +121,26 @@ comment on function app_public.create_organization_invite is
   '@arg message A few words for the mail, 2,000 characters at most.\n\n'
   'Invites somebody by e-mail; an address with a pending invitation gets it again, with a new link. Takes the '
   'role OWNER or ADMIN.';
+
+create function app_private.invite_lacks(i app_public.organization_invites) returns text
+language sql stable as $$
+  select coalesce(app_private.lacking_permission(i.organization_id, null, '{org.admin}'),
+    app_private.role_lacks(i.organization_id, i.role))
+$$;
+comment on function app_private.invite_lacks(app_public.organization_invites) is
+  'A permission that the viewer lacks to give the role of an invitation; null where they may.';
+
+create function app_private.suspend_invite(id uuid, reason text) returns void
+language sql volatile as $$
+  update app_public.organization_invites i set status = 'REVOKED', revoked_at = now(), revoked_reason = reason
+    where i.id = suspend_invite.id and i.status = 'PENDING';
+  delete from app_private.organization_invite_tokens t where t.invite_id = suspend_invite.id;
+$$;
+comment on function app_private.suspend_invite(uuid, text) is 'Takes an invitation back for the reason.';
+
+select app_private.make_principal('app_public', 'organization_invites', 'invited_by_id', 'invitation', 'r.email',
+  'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.invite_lacks(app_public.organization_invites)',
+  'app_private.suspend_invite(uuid, text)', takes_over => 'old.send_count <> new.send_count');
 
 create function app_private.require_invite(id uuid) returns app_public.organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -146,6 +170,7 @@ begin
   if invite.role = 'OWNER' then
     perform app_hidden.require_organization(invite.organization_id, 'org.owner');
   end if;
+  perform app_private.require_role_within(invite.organization_id, invite.role);
   update app_public.organization_invites i set send_count = i.send_count + 1, expires_at = now() + interval '7 days'
     where i.id = invite.id returning * into invite;
   perform app_private.send_invite(invite);
@@ -187,6 +212,12 @@ begin
   if invite.id is null or app_public.organization_invites_status(invite) <> 'PENDING' then
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
+  end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_public.organization_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
+      '{"field": "token"}');
   end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',

@@ -72,6 +72,7 @@ begin
   if role is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
   end if;
+  perform app_private.require_role_within(organization_id, role, member.role);
   update app_public.organization_user_connections m set role = update_organization_member_role.role
     where m.id = member.id returning * into member;
   return member;
@@ -82,7 +83,8 @@ comment on function app_public.update_organization_member_role is $$
 @arg user_id The member.
 @arg role What the member may do from now on.
 
-Changes the role of a member; takes the role OWNER. The last owner stays one.$$;
+Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role adds.
+The last owner stays one.$$;
 
 comment on type app_public.remove_organization_member_payload is 'What the removal of a member changed.';
 

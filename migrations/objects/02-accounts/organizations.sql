@@ -54,7 +54,8 @@ comment on table app_public.organization_user_connections is 'The membership of 
 comment on column app_public.organization_user_connections.role is 'What the member may do.';
 comment on column app_public.organization_user_connections.title is 'Position in this organization.';
 comment on column app_public.organization_user_connections.notifications is E'@masked\n\nWhich mails the member gets.';
-comment on column app_public.organization_user_connections.invited_by_id is 'Who invited the member.';
+comment on column app_public.organization_user_connections.invited_by_id is
+  E'@inert Members act for themselves.\n\nWho invited the member.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is

@@ -8,17 +8,18 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   insert into app_private.user_passwords as p (user_id, password_hash) values (set_password.user_id, password)
     on conflict on constraint user_passwords_pkey
-    do update set password_hash = excluded.password_hash, session_epoch = p.session_epoch + 1, changed_at = now();
+    do update set password_hash = excluded.password_hash, changed_at = now();
   update app_public.users u set password_changed_at = now() where u.id = set_password.user_id;
   delete from app_private.user_otps o where o.user_id = set_password.user_id;
   delete from app_private.tries t where t.key = 'login ' || set_password.user_id;
   perform app_private.forgive_tries(user_id);
 end $$;
 comment on function app_private.set_password(uuid, text) is
-  'Sets the hash of a user''s password; ends every login token and open code, and the wrong tries from here.';
+  'Sets the hash of a user''s password; ends every open code, and the wrong tries from here. Who calls it ends access.';
 
 create function app_public.update_password(current_password app_public.password_proof,
-  new_password app_public.new_password) returns app_public.users
+  new_password app_public.new_password, keep_session boolean default false, keep_access_token_ids uuid[] default null,
+  keep_integration_ids uuid[] default null) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   viewer_id uuid := app_hidden.require_whole_account();
@@ -36,14 +37,23 @@ begin
   end if;
   perform app_private.forgive_tries(viewer_id);
   perform app_private.set_password(viewer_id, new_password);
+  perform app_private.end_access(viewer_id, 'PASSWORD_CHANGED',
+    case when keep_session then app_hidden.setting('session_id')::uuid end,
+    coalesce(keep_access_token_ids, array(select t.id from app_public.access_tokens t where t.user_id = viewer_id)),
+    coalesce(keep_integration_ids, array(select i.id from app_public.user_integrations i where i.user_id = viewer_id)),
+    'The password was changed.');
   select * into result from app_public.users u where u.id = viewer_id;
   return result;
 end $$;
 comment on function app_public.update_password is $$
 @arg current_password The password up to now.
 @arg new_password 10 characters or more.
+@arg keep_session Whether the login token in use stays; no where left out.
+@arg keep_access_token_ids The access tokens that stay, the others end; all stay where left out.
+@arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where left out.
 
-Changes the password of the viewer and ends all of their login tokens, the one in use included; access tokens stay.$$;
+Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to stay.
+Access tokens and integrations stay where nothing is said of them; accessEnding of the answer says what ended.$$;
 
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -121,7 +131,9 @@ begin
   end if;
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
+  perform set_config('plat.session_id', '', true);
   perform app_private.set_password(account, password);
+  perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
   -- The code came to this address, so it is theirs.
   update app_public.users u set email_verified_at = coalesce(u.email_verified_at, now()), status = 'ACTIVE'
     where u.id = account returning * into result;
@@ -130,7 +142,8 @@ end $$;
 comment on function app_public.reset_password(text,app_public.new_password) is
   E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n@becomes id\n@arg token The '
   'one-time code of the mail that createUserOtp sent.\n@arg password 10 characters or more.\n\nSets a new password and '
-  'ends all login tokens of the user; access tokens stay.';
+  'ends all login tokens, access tokens and integrations of the user, such as calendar feeds; accessEnding of the '
+  'answer says what ended.';
 
 create function app_private.tg_user_identities__touch_user() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

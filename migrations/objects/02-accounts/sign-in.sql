@@ -342,15 +342,17 @@ comment on function app_public.login(text,app_public.password_proof) is
   'in from.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;
 
-create function app_private.authenticate_session(user_id uuid, session_epoch int)
+create function app_private.authenticate_session(user_id uuid, session_epoch int, session_id uuid default null)
 returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[])
 language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
   select u.id, null::uuid, false, null::uuid, null::text[]
   from app_public.users u join app_private.user_passwords p on p.user_id = u.id
-  where u.id = authenticate_session.user_id and p.session_epoch = authenticate_session.session_epoch
+  where u.id = authenticate_session.user_id
+    and (p.session_epoch = authenticate_session.session_epoch
+      or (p.kept_epoch = authenticate_session.session_epoch and p.kept_session = authenticate_session.session_id))
     and u.status = 'ACTIVE' and u.deleted_at is null
 $$;
-comment on function app_private.authenticate_session(uuid, int) is
-  'Who signs in with a login token of this user and epoch; no row when the password changed since or the user may not '
-  'sign in.';
-grant execute on function app_private.authenticate_session(uuid, int) to plat_authenticator;
+comment on function app_private.authenticate_session(uuid, int, uuid) is
+  'Who signs in with a login token of this user, epoch and id; no row when access ended since, but for the session '
+  'that was kept, or the user may not sign in.';
+grant execute on function app_private.authenticate_session(uuid, int, uuid) to plat_authenticator;

@@ -99,14 +99,14 @@ comment on function app_private.open_import(text,text[]) is
   E'@withoutViewer Makes temporary tables only, for an import whose operation has asked.\n\nMakes room for the rows of '
   'an import; refuses a header that lacks what is required.';
 
-create function app_hidden.begin_import(operation text, project text, header text[]) returns text[]
+create function app_hidden.require_import(operation text, project text) returns app_public.projects
 language plpgsql volatile as $$
 declare
   import app_hidden.imports;
   found_project app_public.projects;
 begin
   perform app_hidden.require_viewer();
-  select * into import from app_hidden.imports i where i.operation = begin_import.operation;
+  select * into import from app_hidden.imports i where i.operation = require_import.operation;
   select * into found_project from app_public.projects p
     where p.id = app_hidden.record_id('projects', project, 'projectId');
   if found_project.id is null then
@@ -116,6 +116,18 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', import.permission),
       jsonb_build_object('permission', import.permission));
   end if;
+  if found_project.archived_at is not null then
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+  end if;
+  return found_project;
+end $$;
+comment on function app_hidden.require_import(text, text) is
+  'The project that the viewer imports into; refuses who may not.';
+
+create function app_hidden.begin_import(operation text, project text, header text[]) returns text[]
+language plpgsql volatile as $$
+begin
+  perform app_hidden.require_import(operation, project);
   return app_private.open_import(operation, header);
 end $$;
 comment on function app_hidden.begin_import(text, text, text[]) is

@@ -22,7 +22,8 @@ grant delete on app_public.tasks to plat_user;
 grant insert (buyer_id) on app_public.tasks to plat_user;
 
 comment on table app_public.tasks is E'@defaultOrder due_at asc, id asc\n\nSomething to do.';
-comment on column app_public.tasks.created_by_id is 'Who created it.';
+comment on column app_public.tasks.created_by_id is
+  E'@inert A task does nothing by itself.\n\nWho created it.';
 comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.project_id is 'The project.';
 comment on column app_public.tasks.lead_id is 'The lead that it is about.';

@@ -12,6 +12,29 @@ comment on table app_private.buyer_invite_tokens is
 insert into app_private.event_names (subject, column_name, value, name) values
   ('buyer', 'invited_at', null, 'invited'), ('buyer', 'user_id', null, 'invitation_accepted');
 
+create function app_private.buyer_invite_lacks(i app_hidden.buyer_invites) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  -- Whoever accepts reads the purchase and its deal.
+  select p from unnest('{buyer.write, buyer.read, sale.read}'::text[]) with ordinality n (p, place)
+  where not exists (select from app_public.buyers b where b.id = i.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, n.p))
+  order by n.place limit 1
+$$;
+comment on function app_private.buyer_invite_lacks(app_hidden.buyer_invites) is
+  'A permission that the viewer lacks to let a buyer see a purchase; null where they may.';
+
+create function app_private.suspend_buyer_invite(id uuid, reason text) returns void
+language sql volatile as $$
+  update app_hidden.buyer_invites i set status = 'REVOKED'
+    where i.id = suspend_buyer_invite.id and i.status = 'PENDING';
+  delete from app_private.buyer_invite_tokens t where t.invite_id = suspend_buyer_invite.id;
+$$;
+comment on function app_private.suspend_buyer_invite(uuid, text) is 'Takes the invitation of a buyer back.';
+
+select app_private.make_principal('app_hidden', 'buyer_invites', 'invited_by_id', 'invitation of a buyer', 'r.email',
+  'r.status = ''PENDING'' and r.expires_at > now()', 'app_private.buyer_invite_lacks(app_hidden.buyer_invites)',
+  'app_private.suspend_buyer_invite(uuid, text)', takes_over => 'old.send_count <> new.send_count');
+
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -39,7 +62,8 @@ begin
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
     values (buyer.organization_id, buyer.project_id, buyer.id, recipient, invite_buyer.message)
     on conflict (buyer_id) where status = 'PENDING' do update
-      set message = excluded.message, invited_by_id = excluded.invited_by_id, send_count = i.send_count + 1,
+      set message = excluded.message, invited_by_id = excluded.invited_by_id,
+        principal_token_id = excluded.principal_token_id, send_count = i.send_count + 1,
         expires_at = excluded.expires_at
     returning * into invite;
   delete from app_private.buyer_invite_tokens t using app_hidden.buyer_invites i where i.id = t.invite_id
@@ -101,6 +125,12 @@ begin
     or result.status = 'CANCELLED' or result.user_id is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
+  end if;
+  -- Whoever invited may still do so.
+  if app_private.principal_fault('app_hidden.buyer_invites', invite.id) is not null then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
+      '{"field": "token"}');
   end if;
   if not exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = invite.email) then
     perform app_hidden.fail('FORBIDDEN',

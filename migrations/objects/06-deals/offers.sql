@@ -68,7 +68,8 @@ comment on column app_public.offers.requested_credits is 'What the buyer wants t
 comment on column app_public.offers.comments is 'A word to the other side.';
 comment on column app_public.offers.expires_at is E'@insertOptional\n\nUntil when it stands.';
 comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where left out.';
-comment on column app_public.offers.created_by_id is 'Who made it.';
+comment on column app_public.offers.created_by_id is
+  E'@inert An offer does nothing by itself.\n\nWho made it.';
 comment on column app_public.offers.withdrawn_at is 'When it was taken back.';
 comment on column app_public.offers.manual is 'Whether the team entered it for the buyer.';
 comment on column app_public.offers.legal_name is 'The legal name of whoever buys, as it was when the offer was made.';

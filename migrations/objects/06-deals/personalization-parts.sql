@@ -42,7 +42,8 @@ grant insert (personalization_id, title, amount, reason, promotion_id), update (
   app_public.personalization_credits to plat_user;
 
 comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
-comment on column app_public.personalization_credits.created_by_id is 'Who gave it.';
+comment on column app_public.personalization_credits.created_by_id is
+  E'@inert A credit does nothing by itself.\n\nWho gave it.';
 comment on column app_public.personalization_credits.title is 'What it is called.';
 comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
 comment on column app_public.personalization_credits.amount is 'The amount.';
@@ -62,7 +63,8 @@ grant insert (personalization_id, title, percent, applies_to, category_id, max_a
   (title, percent, max_amount, reason) on app_public.personalization_discounts to plat_user;
 
 comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
-comment on column app_public.personalization_discounts.created_by_id is 'Who gave it.';
+comment on column app_public.personalization_discounts.created_by_id is
+  E'@inert A discount does nothing by itself.\n\nWho gave it.';
 comment on column app_public.personalization_discounts.title is 'What it is called.';
 comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';

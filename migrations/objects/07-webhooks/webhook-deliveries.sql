@@ -71,15 +71,33 @@ begin
 end $$;
 comment on function app_private.discard_deliveries(uuid) is 'Gives up whatever waits for a webhook.';
 
+create function app_private.review_sender(webhook app_public.webhooks) returns void
+language sql volatile as $$
+  select app_private.review_principal(case when webhook.integration_id is null then 'app_public.webhooks'
+    else 'app_public.organization_integrations' end, coalesce(webhook.integration_id, webhook.id))
+$$;
+comment on function app_private.review_sender(app_public.webhooks) is
+  'Suspends a webhook, or the integration that it belongs to, where its principal has ended.';
+
 -- Fanning out.
 create function app_private.make_deliveries(webhook app_public.webhooks, after_sequence bigint,
   to_sequence bigint) returns void
 language plpgsql volatile as $$
+declare
+  readable text[];
 begin
+  if not app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id)
+    or not app_hidden.organization_can(webhook.organization_id, 'org.admin') then
+    perform app_private.set_claims('{}');
+    perform app_private.review_sender(webhook);
+    return;
+  end if;
+  readable := app_private.readable_subjects(webhook.organization_id);
+  perform app_private.set_claims('{}');
   with wanted as (
     select e.id, e.sequence from app_public.events e
     where e.organization_id = webhook.organization_id and e.sequence > after_sequence and e.sequence <= to_sequence
-      and app_hidden.event_matches(e.name, webhook.events)
+      and app_hidden.event_matches(e.name, webhook.events) and (readable is null or e.subject_type = any (readable))
       -- What happens to a webhook because of its deliveries makes no further ones.
       and e.subject_id <> webhook.id
   ), made as (
@@ -91,7 +109,7 @@ begin
   insert into app_private.webhook_queue (delivery_id, webhook_id) select m.id, webhook.id from made m;
 end $$;
 comment on function app_private.make_deliveries(app_public.webhooks, bigint, bigint) is
-  'Queues the events of a range that a webhook wants.';
+  'Queues the events of a range that a webhook wants and its principal may read.';
 
 create function app_private.fan_out_webhooks(batch int) returns boolean
 language plpgsql volatile as $$

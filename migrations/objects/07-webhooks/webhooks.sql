@@ -55,6 +55,11 @@ comment on column app_public.webhooks.secret_prefix is 'The first characters of 
 comment on column app_public.webhooks.previous_secret_expires_at is 'Until when the former secret signs too.';
 comment on column app_public.webhooks.disabled_reason is 'Why it is disabled.';
 comment on column app_public.webhooks.created_by_id is 'Who created it.';
+comment on column app_public.webhooks.principal_id is 'In whose name events are sent: what they may read.';
+comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
+  E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name events are sent: whoever created it, changed its '
+  'address or events, or enabled it last. Only what they may read is sent, and nothing once they may not administer '
+  'the organization any more.';
 comment on column app_public.webhooks.integration_id is
   E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
 comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets are not kept.';
@@ -64,6 +69,49 @@ comment on constraint webhooks_organization_id_fkey on app_public.webhooks is
 comment on constraint webhooks_created_by_id_fkey on app_public.webhooks is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
 comment on constraint webhooks_integration_id_fkey on app_public.webhooks is E'@behavior -*\n\nThe integration.';
+
+-- Whose they are. What is sent is what the principal may read: of an event, whoever may read the audit trail, or all
+-- records of its kind.
+create function app_private.readable_subjects(organization_id uuid) returns text[]
+language sql stable as $$
+  select case when not app_hidden.organization_can(readable_subjects.organization_id, 'audit.read') then array(
+    select r.subject from app_hidden.record_types r
+    where r.read_permissions <@ array(select p.permission
+      from (select distinct unnest(t.read_permissions) as permission from app_hidden.record_types t) p
+      where app_hidden.organization_can(readable_subjects.organization_id, p.permission))) end
+$$;
+comment on function app_private.readable_subjects(uuid) is
+  'The kinds of records of which the viewer may read every event of the organization; null: all there are.';
+
+create function app_private.webhook_lacks(w app_public.webhooks) returns text
+language plpgsql stable as $$
+begin
+  if not app_hidden.organization_can(w.organization_id, 'org.admin') then
+    return 'org.admin';
+  elsif app_hidden.organization_can(w.organization_id, 'audit.read') then
+    return null;
+  end if;
+  return (select p.permission from app_hidden.record_types r
+    cross join lateral unnest(coalesce(r.read_permissions, '{audit.read}')) p (permission)
+    where ('*' = any (w.events) or r.subject in (select split_part(e, '.', 1) from unnest(w.events) e))
+      and not app_hidden.organization_can(w.organization_id, p.permission)
+    order by p.permission = 'audit.read', p.permission limit 1);
+end $$;
+comment on function app_private.webhook_lacks(app_public.webhooks) is
+  'A permission that the viewer lacks for the events that a webhook is to have; null where they may read them all.';
+
+create function app_private.suspend_webhook(id uuid, reason text) returns void
+language sql volatile as $$
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.id = suspend_webhook.id and w.status <> 'DISABLED' and w.deleted_at is null
+$$;
+comment on function app_private.suspend_webhook(uuid, text) is 'Disables a webhook for the reason.';
+
+select app_private.make_principal('app_public', 'webhooks', 'principal_id', 'webhook', 'r.url',
+  'r.deleted_at is null and r.integration_id is null and r.status <> ''DISABLED''',
+  'app_private.webhook_lacks(app_public.webhooks)', 'app_private.suspend_webhook(uuid, text)',
+  takes_over => 'old.url is distinct from new.url or old.events is distinct from new.events '
+    'or (new.status = ''ENABLED'' and old.status in (''DISABLED'', ''PAUSED''))');
 
 -- Which events.
 create function app_private.is_event_name(name text) returns boolean
@@ -195,7 +243,8 @@ comment on function app_public.create_webhook is
   '@arg events Event names such as lead.created, unit.* or *.\n'
   '@arg description What it is for.\n\n'
   'Has the events of an organization sent to an address, from now on. The field secret of the answer shows '
-  'what they are signed with, this once. Takes the permission org.admin.';
+  'what they are signed with, this once. Takes the permission org.admin, and audit.read or the permission to read all '
+  'records that the events are about.';
 
 create function app_public.rotate_webhook_secret(id uuid, secret app_public.fresh_secret,
   grace_hours int default 24) returns app_public.webhooks

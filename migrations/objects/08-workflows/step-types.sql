@@ -2,8 +2,13 @@ comment on table app_hidden.workflow_step_types is
   'The types of steps: the kinds of subjects that have what one takes (null: all), and why one cannot be used at '
   'present.';
 
-insert into app_hidden.workflow_step_types (type, subjects, refusal)
+comment on column app_hidden.workflow_step_types.changes_records is
+  'Whether it changes, or writes to, the lead or buyer of the subject.';
+
+insert into app_hidden.workflow_step_types (type, changes_records, subjects, refusal)
 select v.value,
+  v.value in ('SEND_EMAIL', 'SEND_SMS', 'CREATE_TASK', 'CREATE_NOTE', 'ASSIGN', 'UPDATE_FIELD', 'ADD_TAG', 'REMOVE_TAG',
+    'DRAFT_WITH_AI'),
   case when v.value in ('CREATE_NOTE', 'ASSIGN', 'ADD_TAG', 'REMOVE_TAG', 'SEND_SMS', 'DRAFT_WITH_AI')
     then array['LEAD', 'BUYER', 'RESERVATION', 'APPOINTMENT', 'TASK'] end,
   null

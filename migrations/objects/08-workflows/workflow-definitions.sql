@@ -596,6 +596,7 @@ declare
   step app_public.workflow_steps;
   scope jsonb := jsonb_build_object('subjectType', workflow.subject_type, 'organizationId', workflow.organization_id,
     'projectId', workflow.project_id);
+  lacking text;
 begin
   perform app_private.check_trigger(workflow.trigger, scope, checks);
   scope := scope || jsonb_build_object('event', workflow.trigger -> 'event',
@@ -608,9 +609,15 @@ begin
     and s.revision = workflow.steps_revision order by s.sequence loop
     perform app_private.check_step(step, scope);
   end loop;
+  lacking := app_private.workflow_lacks(workflow);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('The workflow would act in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
+  end if;
 end $$;
 comment on function app_private.check_workflow(app_public.workflows, jsonb) is
-  'Refuses a workflow, as it was written, that cannot be.';
+  'Refuses a workflow, as it was written, that cannot be, or that does what the viewer may not.';
 
 comment on domain app_public.workflow_checks is
   E'@transform workflowChecks\n@given\n\nWhat the service read of a definition that SQL cannot: templates, cron line '
@@ -708,7 +715,8 @@ end $$;
 comment on function app_public.create_workflow is
   E'@arg steps What a subject goes through, in this order: 1 to 100.\n\n'
   'Creates a workflow, as a draft: enableWorkflow has it started. A definition with a fault is refused, and '
-  'the field of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage.';
+  'the field of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage, and '
+  'those for what it reads and changes.';
 
 create function app_public.update_workflow(input jsonb, checks app_public.workflow_checks,
   steps app_public.workflow_step_input[] default null) returns app_public.workflows
@@ -739,7 +747,8 @@ end $$;
 comment on function app_public.update_workflow is $$
 @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 
-Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage.$$;
+Changes a workflow. Members that are left out stay as they are. Takes the permission workflow.manage, and those for what
+it reads and changes: from a change of its definition on it acts in the name of the viewer.$$;
 
 create function app_private.set_workflow_status(id uuid, status text) returns app_public.workflows
 language plpgsql volatile as $$
@@ -770,8 +779,8 @@ create function app_public.archive_workflow(id uuid) returns app_public.workflow
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.set_workflow_status(id, 'ARCHIVED') $$;
 comment on function app_public.enable_workflow is
-  'Has a workflow started by its trigger, by hand and in batches; what happened before does not start it. Takes the '
-  'permission workflow.manage.';
+  'Has a workflow started by its trigger, by hand and in batches, in the name of the viewer; what happened before does '
+  'not start it. Takes the permission workflow.manage, and those for what it reads and changes.';
 comment on function app_public.disable_workflow is
   'Has a workflow not started any more; executions that have begun go on. Takes the permission workflow.manage.';
 comment on function app_public.archive_workflow is

@@ -159,7 +159,7 @@ comment on function app_private.event_json(app_public.events) is 'An event as co
 
 create function app_private.execution_data(ids uuid[], step app_public.workflow_steps) returns table (execution_id uuid,
   data jsonb)
-language plpgsql stable rows 200 as $$
+language plpgsql volatile rows 200 as $$
 #variable_conflict use_column
 declare
   -- PERF: only the records that the step speaks of.
@@ -167,6 +167,8 @@ declare
     where step.config::text ~ ('\m' || r.root || '\M'));
   of_type text := (select w.subject_type from app_public.workflows w where w.id = step.workflow_id);
 begin
+  perform app_private.act_as_principal(w.principal_id, w.principal_token_id) from app_public.workflows w
+    where w.id = step.workflow_id;
   return query
     select e.id, s.data || jsonb_build_object('context', coalesce(e.context, '{}'), 'now',
       to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
@@ -179,9 +181,10 @@ begin
     join app_private.subject_data(of_type, array(select x.subject_id from app_public.workflow_executions x
       where x.id = any (ids)), roots) s on s.subject_id = e.subject_id
     where e.id = any (ids);
+  perform app_private.set_claims('{}');
 end $$;
 comment on function app_private.execution_data(uuid[], app_public.workflow_steps) is
-  'What the conditions and texts of a step know of each execution.';
+  'What the conditions and texts of a step know of each execution: as the principal of the workflow may read it.';
 
 -- Taking a step.
 create function app_private.due_workflow_steps() returns table (workflow_id uuid, steps_revision int, sequence int,
@@ -244,6 +247,8 @@ declare
   work app_private.step_work[];
   first_depth int;
   cause uuid;
+  workflow app_public.workflows;
+  fault text;
 begin
   select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
     and s.revision = steps_revision and s.sequence = sequence;
@@ -268,6 +273,17 @@ begin
   perform app_private.end_orphans(ids);
   update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
     and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+        pause_reason = fault || ' Enable the workflow again, then resume.'
+      where e.id = any (ids) and e.status = 'RUNNING';
+    perform app_private.review_principal('app_public.workflows', workflow_id);
+    return '{}';
+  end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
     from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
   if work is null then

@@ -3,6 +3,8 @@
 -- finds it between two steps, so that pausing and cancelling take hold there. An execution keeps the steps that it
 -- began with.
 
+comment on column app_private.workflow_batches.started_by_id is
+  E'@inert Its executions act in the name of their workflow.\n\nWho started it.';
 comment on table app_private.workflow_batches is
   'What was started for many subjects at once: by whom, by which filter, how many matched, and how many of them were '
   'started (the others have their execution already).';
@@ -60,7 +62,8 @@ comment on column app_public.workflow_executions.batch_id is 'What all execution
 comment on column app_public.workflow_executions.status is E'@filter\n\nHow far it is.';
 comment on column app_public.workflow_executions.trigger_type is 'What started it.';
 comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
-comment on column app_public.workflow_executions.started_by_id is 'Who started it.';
+comment on column app_public.workflow_executions.started_by_id is
+  E'@inert An execution acts in the name of its workflow.\n\nWho started it.';
 comment on column app_public.workflow_executions.started_at is 'When its first step was taken.';
 comment on column app_public.workflow_executions.paused_at is 'When it was paused last.';
 comment on column app_public.workflow_executions.paused_by_id is

@@ -180,6 +180,7 @@ declare
   last_written bigint;
   result jsonb := '[]';
   wanted jsonb;
+  fault text;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
@@ -210,6 +211,14 @@ begin
         'subjectId', w.subject_id)) into wanted
         from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
           array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+      if wanted is not null then
+        fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+        if fault is not null then
+          perform app_private.set_claims('{}');
+          perform app_private.review_principal('app_public.workflows', workflow.id);
+          wanted := null;
+        end if;
+      end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
         select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
@@ -220,7 +229,9 @@ begin
             from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
           join app_public.events e on e.id = (c ->> 'eventId')::uuid;
       end if;
+      perform app_private.set_claims('{}');
     exception when others then
+      perform app_private.set_claims('{}');
       wanted := null;
       perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
     end;
@@ -293,6 +304,7 @@ declare
   workflow app_public.workflows;
   is_due boolean;
   run uuid;
+  fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
   select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
@@ -306,6 +318,12 @@ begin
     return;
   elsif exists (select from app_private.workflow_runs r where r.workflow_id = workflow.id) then
     perform app_private.note_trigger_error(workflow.id, 'The run before was not over; this one was left out.');
+    return;
+  end if;
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  perform app_private.set_claims('{}');
+  if fault is not null then
+    perform app_private.review_principal('app_public.workflows', workflow.id);
     return;
   end if;
   begin
@@ -328,6 +346,7 @@ declare
   ids uuid[];
   most int;
   found_data jsonb;
+  fault text;
 begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
@@ -342,6 +361,12 @@ begin
     where s.organization_id = workflow.organization_id for no key update;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
+  fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+  if fault is not null then
+    perform app_private.set_claims('{}');
+    perform app_private.review_principal('app_public.workflows', workflow.id);
+    return;
+  end if;
   if workflow.conditions is not null then
     begin
       select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
@@ -352,6 +377,7 @@ begin
       found_data := '[]';
     end;
   end if;
+  perform app_private.set_claims('{}');
   return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
   delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
   if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then

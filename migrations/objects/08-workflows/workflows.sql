@@ -35,6 +35,12 @@ comment on column app_public.workflows.reentry is 'Whether a subject may go thro
 comment on column app_public.workflows.steps_revision is
   'Grows when the steps are replaced; executions keep the revision that they started with.';
 comment on column app_public.workflows.created_by_id is 'Who created it.';
+comment on column app_public.workflows.principal_id is 'In whose name it acts: what they may read and change.';
+comment on constraint workflows_principal_id_fkey on app_public.workflows is
+  E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name it acts: whoever created it, changed its definition or '
+  'enabled it last. It reads and changes only what they may, at every step; it is disabled when they may not manage '
+  'workflows any more.';
+comment on column app_public.workflows.disabled_reason is 'Why it is disabled; null while it is not.';
 comment on column app_public.workflows.enabled_at is 'When it was enabled last.';
 comment on column app_public.workflows.disabled_at is 'When it was disabled last.';
 comment on constraint workflows_organization_id_fkey on app_public.workflows is
@@ -89,8 +95,10 @@ language plpgsql volatile as $$
 begin
   if new.status = 'ENABLED' then
     new.enabled_at := now();
+    new.disabled_reason := null;
   elsif new.status = 'DISABLED' then
     new.disabled_at := now();
+    new.disabled_reason := coalesce(nullif(new.disabled_reason, old.disabled_reason), 'Disabled by hand.');
   end if;
   return new;
 end $$;

@@ -11,7 +11,8 @@ comment on column app_public.payment_intents.deposit_id is E'@behavior -*\n\nThe
 comment on column app_public.payment_intents.lead_id is E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
 comment on column app_public.payment_intents.buyer_id is
   E'@behavior -*\n\nThe purchase whose deposit or reservation it is.';
-comment on column app_public.payment_intents.created_by_id is E'@behavior -*\n\nWho asked for it.';
+comment on column app_public.payment_intents.created_by_id is
+  E'@inert Whoever pays confirms it.\n@behavior -*\n\nWho asked for it.';
 comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe card that was named.';
 comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
 comment on column app_public.payment_intents.amount is 'How much.';

@@ -13,6 +13,7 @@ comment on column app_public.processor_refunds.note is E'@masked\n\nWhat the tea
 comment on column app_public.processor_refunds.processor_id is 'Its id at the processor.';
 comment on column app_public.processor_refunds.failure_message is 'Why it could not be given back.';
 comment on column app_public.processor_refunds.created_by_id is
+  E'@inert A refund is asked for once.\n\n'
   'Who gave it back; null for what was given back by the service, or at the processor.';
 comment on column app_public.processor_refunds.attempt_key is
   E'@behavior -*\n\nUnder which idempotency key it was asked for.';

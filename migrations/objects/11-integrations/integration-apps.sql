@@ -22,13 +22,16 @@ declare
   integration app_public.organization_integrations;
   webhook app_public.webhooks;
   wanted text[] := array(select jsonb_array_elements_text(extra -> 'events'));
+  claims constant jsonb := app_private.claims();
+  lacking text;
 begin
   select i.* into integration from app_public.organization_integrations i where i.id = integration_id;
   select w.* into webhook from app_public.webhooks w where w.integration_id = integration_id;
   if webhook.id is null then
-    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id)
+    insert into app_public.webhooks (organization_id, url, events, secret_prefix, integration_id, created_by_id,
+      principal_id, principal_token_id)
       values (integration.organization_id, extra ->> 'url', wanted, extra ->> 'secretPrefix', integration_id,
-        integration.connected_by_id) returning * into webhook;
+        integration.connected_by_id, integration.principal_id, integration.principal_token_id) returning * into webhook;
     insert into app_private.webhook_secrets (webhook_id, sealed) values (webhook.id, extra ->> 'sealedSecret');
     insert into app_private.webhook_progress (webhook_id, organization_id, last_sequence, integration_id, mapping)
       values (webhook.id, integration.organization_id,
@@ -37,7 +40,9 @@ begin
   else
     -- By hand: one that was disabled begins with the present.
     perform set_config('plat.service', '', true);
-    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED' where w.id = webhook.id;
+    update app_public.webhooks w set url = extra ->> 'url', events = wanted, status = 'ENABLED',
+        principal_id = integration.principal_id, principal_token_id = integration.principal_token_id
+      where w.id = webhook.id returning * into webhook;
     perform set_config('plat.service', before, true);
     update app_private.webhook_progress p set mapping = extra -> 'mapping', failure_count = 0, failing_since = null
       where p.webhook_id = webhook.id;
@@ -47,6 +52,15 @@ begin
     perform app_private.call_dispatchers(webhook.organization_id);
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
+  end if;
+  -- Whoever connects it may read what it sends.
+  perform app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id);
+  lacking := app_private.webhook_lacks(webhook);
+  perform app_private.set_claims(claims);
+  if lacking is not null then
+    perform app_hidden.fail('FORBIDDEN',
+      format('It would send events in your name, and that takes the permission %s.', lacking),
+      jsonb_build_object('permission', lacking));
   end if;
 end $$;
 comment on function app_private.connect_sync(uuid, jsonb) is
@@ -64,8 +78,12 @@ returns table (delivery_id uuid, attempt int, message_id uuid, url text, body te
   mapping jsonb)
 language plpgsql volatile as $$
 #variable_conflict use_column
+declare
+  work record;
+  readable text[];
 begin
-  return query
+  -- Leased first, then made out in the name of each webhook's principal: what they may read at this moment.
+  for work in
     with recursive waiting (webhook_id) as (
       -- Along the index: as many steps as webhooks with something in the queue, however long that is.
       (select q.webhook_id from app_private.webhook_queue q order by q.webhook_id limit 1)
@@ -95,21 +113,47 @@ begin
       returning q.delivery_id
     ), begun as (
       update app_public.webhook_deliveries d set attempt = d.attempt + 1 from leased l where d.id = l.delivery_id
-      returning d.id, d.attempt, d.webhook_id, d.event_id, d.inserted_at
+      returning d.id, d.webhook_id
     )
-    select b.id, b.attempt, coalesce(e.id, b.id), w.url::text,
-      case when e.id is not null then app_private.webhook_body(e)
-        else json_build_object('id', b.id, 'type', 'webhook.test', 'timestamp', b.inserted_at,
-        'organizationId', w.organization_id, 'data', json_build_object('webhookId', w.id))::text end,
-      s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
-    from begun b
-    join app_public.webhooks w on w.id = b.webhook_id
-    join app_private.webhook_secrets s on s.webhook_id = w.id
-    left join app_private.webhook_progress p on p.webhook_id = w.id
-    left join app_public.events e on e.id = b.event_id;
+    select w as webhook, array_agg(b.id) as ids from begun b
+      join app_public.webhooks w on w.id = b.webhook_id group by w
+  loop
+    if not app_private.act_as_principal((work.webhook).principal_id, (work.webhook).principal_token_id)
+      or not app_hidden.organization_can((work.webhook).organization_id, 'org.admin') then
+      perform app_private.set_claims('{}');
+      -- By a job: whoever disables a webhook locks it before its queue.
+      perform app_private.add_job('principal__review', jsonb_build_object('webhookId', (work.webhook).id),
+        job_key => 'principal__review ' || (work.webhook).id);
+      update app_public.webhook_deliveries d set attempt = d.attempt - 1 where d.id = any (work.ids);
+      update app_private.webhook_queue q set leased = false, holder = null, due_at = now() + interval '1 minute'
+        where q.delivery_id = any (work.ids);
+      continue;
+    end if;
+    readable := app_private.readable_subjects((work.webhook).organization_id);
+    if readable is not null then
+      with unreadable as (
+        update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
+          where d.id = any (work.ids) and e.id = d.event_id and e.subject_type <> all (readable) returning d.id
+      )
+      delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
+    end if;
+    return query
+      select d.id, d.attempt, coalesce(e.id, d.id), (work.webhook).url::text,
+        case when e.id is not null then app_private.webhook_body(e)
+          else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
+          'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+      from app_public.webhook_deliveries d
+      join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
+      left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
+      left join app_public.events e on e.id = d.event_id
+      where d.id = any (work.ids) and d.status <> 'DISCARDED';
+    perform app_private.set_claims('{}');
+  end loop;
 end $$;
 comment on function app_private.claim_webhook_deliveries(int, interval, int) is
-  'Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent.';
+  'Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the '
+  'principal of each webhook may read it.';
 
 -- Mail accounts.
 create function app_private.mail_account(user_id uuid) returns table (id uuid, config jsonb, sealed text)
@@ -119,6 +163,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   join app_private.integration_secrets s on s.integration_id = i.id and s.sealed is not null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   where i.user_id = mail_account.user_id and i.status = 'ENABLED' and i.deleted_at is null
+    and app_private.token_ended(i.principal_token_id) is null
   order by i.id desc limit 1
 $$;
 comment on function app_private.mail_account(uuid) is
@@ -150,7 +195,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select i.id, i.user_id, i.name from app_private.integration_secrets s
   join app_public.user_integrations i on i.id = s.integration_id and i.status = 'ENABLED' and i.deleted_at is null
   join app_public.users u on u.id = i.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-  where s.lookup = feed_of.lookup
+  where s.lookup = feed_of.lookup and app_private.token_ended(i.principal_token_id) is null
 $$;
 comment on function app_private.feed_of(bytea) is 'Whose appointments a feed shows; none where it was disabled.';
 grant execute on function app_private.feed_of to plat_authenticator;

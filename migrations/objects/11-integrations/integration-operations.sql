@@ -159,6 +159,15 @@ declare
   attempt record;
 begin
   perform app_private.require_integration(of_scope, id);
+  -- Whoever has it connected again answers for it.
+  if of_scope = 'ORGANIZATION' then
+    update app_public.organization_integrations i set principal_id = app_public.current_user_id(),
+        principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  else
+    update app_public.user_integrations i set principal_token_id = app_hidden.setting('token_id')::uuid
+      where i.id = integration_to_connect.id;
+  end if;
   attempt := app_private.claim_attempt(repeat);
   if not attempt.answered then
     perform app_private.rate_limit('integrations', app_public.current_user_id()::text, 60, interval '1 hour');

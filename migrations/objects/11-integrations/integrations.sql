@@ -57,7 +57,73 @@ from (values ('organization_integrations', 'organization_integration'),
 grant select on app_public.organization_integrations, app_public.user_integrations to plat_user, plat_anonymous,
   plat_worker;
 
+create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
+language plpgsql stable as $$
+declare
+  sender app_public.webhooks;
+begin
+  if jsonb_typeof(i.config -> 'events') = 'array' then
+    -- Of what it sends, all that a webhook takes.
+    sender.organization_id := i.organization_id;
+    sender.events := array(select jsonb_array_elements_text(i.config -> 'events'));
+    return app_private.webhook_lacks(sender);
+  end if;
+  return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
+end $$;
+comment on function app_private.organization_integration_lacks(app_public.organization_integrations) is
+  'A permission that the viewer lacks for what an integration of an organization does; null where they have all.';
+
+create function app_private.user_integration_lacks(i app_public.user_integrations) returns text
+language sql stable as $$
+  select case when i.user_id is distinct from app_hidden.viewer_integrator() then 'org.admin' end
+$$;
+comment on function app_private.user_integration_lacks(app_public.user_integrations) is
+  'Something where the viewer is not the user, or reaches only a part of their account; null where they may.';
+
+create function app_private.suspend_organization_integration(id uuid, reason text) returns void
+language sql volatile as $$
+  update app_public.organization_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_organization_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  update app_private.integration_secrets s set next_refresh_at = null
+    where s.integration_id = suspend_organization_integration.id;
+  update app_public.webhooks w set status = 'DISABLED', disabled_reason = reason
+    where w.integration_id = suspend_organization_integration.id and w.status <> 'DISABLED' and w.deleted_at is null;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_organization_integration.id;
+$$;
+comment on function app_private.suspend_organization_integration(uuid, text) is
+  'Disables an integration of an organization for the reason; a refresh enables it again.';
+
+create function app_private.suspend_user_integration(id uuid, reason text) returns void
+language sql volatile as $$
+  update app_public.user_integrations i set status = 'DISABLED', status_reason = reason
+    where i.id = suspend_user_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
+  -- Whoever made it knows what it is let in by, such as the address of a feed.
+  update app_private.integration_secrets s set sealed = null, lookup = null, next_refresh_at = null
+    where s.integration_id = suspend_user_integration.id;
+  delete from app_private.oauth_attempts a where a.integration_id = suspend_user_integration.id;
+$$;
+comment on function app_private.suspend_user_integration(uuid, text) is
+  'Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed another '
+  'address, other applications take their credentials anew.';
+
+select app_private.make_principal('app_public', 'organization_integrations', 'principal_id', 'integration', 'r.name',
+  'r.deleted_at is null and r.status <> ''DISABLED''',
+  'app_private.organization_integration_lacks(app_public.organization_integrations)',
+  'app_private.suspend_organization_integration(uuid, text)',
+  takes_over => 'row(old.principal_id, old.principal_token_id) is distinct from '
+    'row(new.principal_id, new.principal_token_id)');
+select app_private.make_principal('app_public', 'user_integrations', 'user_id', 'integration', 'r.name',
+  'r.deleted_at is null and r.status <> ''DISABLED''',
+  'app_private.user_integration_lacks(app_public.user_integrations)',
+  'app_private.suspend_user_integration(uuid, text)',
+  takes_over => 'old.principal_token_id is distinct from new.principal_token_id', organization => null);
+
 comment on table app_public.organization_integrations is 'An application that an organization has connected.';
+comment on column app_public.organization_integrations.principal_id is
+  E'@behavior -*\n\nIn whose name it acts: whoever connected or refreshed it last.';
+comment on constraint organization_integrations_principal_id_fkey on app_public.organization_integrations is
+  E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name it acts: whoever connected or refreshed it last. It '
+  'is disabled when they may not administer the organization, or read what it sends, any more.';
 comment on column app_public.organization_integrations.connected_by_id is E'@behavior -*\n\nWho connected it.';
 comment on constraint organization_integrations_connected_by_id_fkey on app_public.organization_integrations is
   E'@fieldName connectedBy\n@backwardBehavior -*\n\nWho connected it.';

@@ -29,7 +29,8 @@ comment on column app_public.custom_exports.filter is
   'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
 comment on column app_public.custom_exports.sort is
   'In which order: a list of names of columns, or of {column, direction}; the latest first where left out.';
-comment on column app_public.custom_exports.created_by_id is E'@behavior -*\n\nWho created it.';
+comment on column app_public.custom_exports.created_by_id is
+  E'@inert It is run by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
 comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
   E'@parent\n@fieldName organization\n@foreignFieldName customExports\n@backwardPermission '
   'org.member\n@backwardDescription The exports that the organization put together; null for outsiders.\n\nThe '

@@ -44,7 +44,8 @@ comment on column app_public.custom_reports.group_by is
   'organization, such as insertedAt:month.';
 comment on column app_public.custom_reports.chart is 'How it is drawn.';
 comment on column app_public.custom_reports.visibility is 'Who finds it; each sees of its rows what they may see.';
-comment on column app_public.custom_reports.created_by_id is E'@behavior -*\n\nWho created it.';
+comment on column app_public.custom_reports.created_by_id is
+  E'@inert It is read by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
 comment on constraint custom_reports_project_of_visibility on app_public.custom_reports is
   'A report for those who see its project needs a project.';
 comment on constraint custom_reports_organization_id_fkey on app_public.custom_reports is

@@ -66,6 +66,19 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('export', 'status', 'CANCELLED', 'cancelled'),
   ('export', 'status', 'EXPIRED', 'expired');
 
+create function app_private.export_lacks(e app_public.exports) returns text
+language sql stable as $$ select app_private.lacking_permission(e.organization_id, e.project_id, '{report.run}') $$;
+comment on function app_private.export_lacks(app_public.exports) is
+  'A permission that the viewer lacks to have an export written; null where they may. What is in it is what they see.';
+
+create function app_private.suspend_export(id uuid, reason text) returns void
+language sql volatile as $$ select app_private.step_export(suspend_export.id, 'CANCELLED', reason) $$;
+comment on function app_private.suspend_export(uuid, text) is 'Cancels an export for the reason.';
+
+select app_private.make_principal('app_public', 'exports', 'requested_by_id', 'export', 'r.filename',
+  'r.status in (''PENDING'', ''PROCESSING'')', 'app_private.export_lacks(app_public.exports)',
+  'app_private.suspend_export(uuid, text)');
+
 create trigger _500_run after insert on app_public.exports for each row
   execute function app_private.tg__add_job('export__requested');
 
@@ -286,8 +299,7 @@ begin
       set_config('plat.scopes', coalesce(run.token_scopes, ''), true);
   may := exists (select from app_public.users u where u.id = chosen.requested_by_id and u.status = 'ACTIVE'
     and u.deleted_at is null)
-    and (run.token_id is null or exists (select from app_public.access_tokens t where t.id = run.token_id
-      and t.revoked_at is null and coalesce(t.expires_at > now(), true)))
+    and app_private.token_ended(run.token_id) is null
     and app_hidden.organization_can(chosen.organization_id, 'report.run')
     and (run.rights is null or app_hidden.report_rights_hold(run.rights, chosen.organization_id, chosen.project_id,
       run.permissions || '{report.run}'::text[]));

@@ -43,7 +43,7 @@ comment on column app_public.service_intelligence_generations.kind is 'What was 
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.service_intelligence_generations.status_changed_at is 'Since when it has its status.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
-  'Who asked for it; null where a workflow did.';
+  E'@inert A draft is written when it is asked for, and sends nothing.\n\nWho asked for it; null where a workflow did.';
 comment on column app_public.service_intelligence_generations.subject is E'@secret\n\nThe subject of the mail.';
 comment on column app_public.service_intelligence_generations.body is E'@secret\n\nThe text, without any markup.';
 comment on column app_public.service_intelligence_generations.language is 'The language it is written in.';

@@ -267,6 +267,28 @@ export function webhookDisabled(values: { organization: string; url: string; rea
   });
 }
 
+/** What was suspended, as app_private.tell_suspended says it. */
+export interface Suspended {
+  /** What people call it: webhook, workflow, integration, invitation … */
+  kind: string;
+  title: string;
+  reason: string;
+}
+
+/** To the owners: what acted in the name of somebody who may not do so any more was suspended. */
+export function automationsSuspended(values: { organization: string; suspended: Suspended[] }): Rendered {
+  const { organization, suspended } = values;
+  return render({
+    subject: `${suspended.length === 1 ? "Something" : `${suspended.length} things`} of ${organization} stopped`,
+    blocks: [
+      `These act in the name of whoever made them, who may not do so any more, so they were stopped:`,
+      ...suspended.map(({ kind, title, reason }) => `The ${kind} "${title}". ${reason}`),
+      "Enable what should go on (updateWebhook, enableWorkflow, refreshOrganizationIntegration), or invite again: from then on it acts in your name.",
+    ],
+    footer: `You get this mail because you own ${organization}.`,
+  });
+}
+
 /** What an organization has a workflow write: its own words, to a person or to its team. */
 export function composedMail(
   values: Written & { html: string | null; workflow: string; toTeam: boolean },

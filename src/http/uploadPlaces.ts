@@ -1,9 +1,10 @@
-/** Which variables of an operation are files, and of which kind: the schema says so where the operation uses them. */
+/** Which variables of an operation are files, of which kind and for what: the schema says so where the operation uses them. */
 import {
   getNamedType,
   isInputObjectType,
   Kind,
   parse,
+  valueFromASTUntyped,
   type DocumentNode,
   type GraphQLSchema,
   type ObjectValueNode,
@@ -32,9 +33,18 @@ function* rootFields(
   }
 }
 
+/** Where a file goes. */
+export interface UploadPlace {
+  kind: FileKindName;
+  /** A table of files, or the operation of an import. */
+  target: string;
+  /** The input of the operation, with null for the file. */
+  input: Record<string, unknown>;
+}
+
 /** By path, such as `variables.input.file`. Empty for a document that does not parse, which GraphQL then refuses. */
-export function uploadKinds(schema: GraphQLSchema, request: GraphQLRequest): Map<string, FileKindName> {
-  const found = new Map<string, FileKindName>();
+export function uploadPlaces(schema: GraphQLSchema, request: GraphQLRequest): Map<string, UploadPlace> {
+  const found = new Map<string, UploadPlace>();
   let document: DocumentNode;
   try {
     document = parse(request.query, { noLocation: true, maxTokens: queryLimits.tokens });
@@ -52,12 +62,14 @@ export function uploadKinds(schema: GraphQLSchema, request: GraphQLRequest): Map
       const type = argument && getNamedType(argument.type);
       if (!value || !isInputObjectType(type)) continue;
       for (const member of Object.values(type.getFields())) {
-        const kind = member.extensions.upload;
-        if (!isFileKind(kind)) continue;
-        if (value.kind === Kind.VARIABLE) found.set(`variables.${value.name.value}.${member.name}`, kind);
+        const { upload: kind, uploadTarget: target } = member.extensions;
+        if (!isFileKind(kind) || typeof target !== "string") continue;
+        const input = (valueFromASTUntyped(value, request.variables) ?? {}) as UploadPlace["input"];
+        const place = { kind, target, input };
+        if (value.kind === Kind.VARIABLE) found.set(`variables.${value.name.value}.${member.name}`, place);
         if (value.kind !== Kind.OBJECT) continue;
         const given = value.fields.find(({ name }) => name.value === member.name)?.value;
-        if (given?.kind === Kind.VARIABLE) found.set(`variables.${given.name.value}`, kind);
+        if (given?.kind === Kind.VARIABLE) found.set(`variables.${given.name.value}`, place);
       }
     }
   }

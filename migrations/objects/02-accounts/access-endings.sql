@@ -1,0 +1,103 @@
+-- What ends access to an account. An address that is proved for the first time, or a password that is reset by a code
+-- from a mail, may take the account from somebody who had it without right: login tokens, access tokens and what the
+-- user connected (feeds, mail accounts) end, but for the session or token that the proof came with. At the first proof
+-- all that was made before is suspended, too: nobody knows who made it.
+
+comment on type app_public.access_ending is 'What ended when the address was proved, or the password reset or changed.';
+comment on column app_public.access_ending.ended_at is E'@notNull\n\nWhen.';
+comment on column app_public.access_ending.cause is
+  E'@notNull\n\nWhy: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.';
+comment on column app_public.access_ending.sessions is
+  E'@notNull\n\nWhether login tokens ended: all, or all but the one in use.';
+comment on column app_public.access_ending.access_tokens is E'@notNull\n\nThe names of the access tokens that ended.';
+comment on column app_public.access_ending.integrations is
+  E'@notNull\n\nThe names of the integrations of the user that ended, such as calendar feeds.';
+comment on column app_public.access_ending.automations is
+  E'@notNull\n\nWhat acted in the name of the user and was suspended, such as a webhook; its owners enable it again.';
+comment on column app_public.access_ending.memberships is
+  E'@notNull\n\nThe names of the organizations that the user was a member of already: at a first proof somebody else '
+  'may have joined or founded them.';
+comment on table app_private.access_endings is 'What ended last of each account, as its user reads it.';
+
+create function app_private.end_access(user_id uuid, cause text, keep_session uuid, keep_tokens uuid[],
+  keep_integrations uuid[], reason text) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before text := coalesce(current_setting('plat.service', true), '');
+  ending app_public.access_ending;
+  one record;
+begin
+  -- Before the tokens, as whoever creates or revokes one.
+  perform from app_public.users u where u.id = end_access.user_id for no key update;
+  ending.ended_at := now();
+  ending.cause := end_access.cause;
+  update app_private.user_passwords p set session_epoch = p.session_epoch + 1, kept_session = keep_session,
+      kept_epoch = case when keep_session is not null then p.session_epoch end
+    where p.user_id = end_access.user_id;
+  ending.sessions := found;
+  ending.access_tokens := app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
+    where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
+  ending.integrations := '{}';
+  perform set_config('plat.service', 'on', true);
+  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+    and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
+  loop
+    perform app_private.suspend_user_integration(one.id, reason);
+    ending.integrations := ending.integrations || one.name::text;
+  end loop;
+  perform set_config('plat.service', before, true);
+  delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
+  ending.automations := case when end_access.cause = 'ADDRESS_VERIFIED' then array(select i ->> 'title'
+    from jsonb_array_elements(app_private.review_principals(end_access.user_id, because => reason)) i) else '{}' end;
+  ending.memberships := array(select o.name::text from app_public.organization_user_connections m
+    join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.user_id = end_access.user_id order by o.name);
+  insert into app_private.access_endings as e (user_id, ending) values (end_access.user_id, ending)
+    on conflict on constraint access_endings_pkey do update set ending = case
+      -- A reset that proves the address, too, is one ending.
+      when (e.ending).ended_at = now() then row(now(), (e.ending).cause, true,
+        (e.ending).access_tokens || (excluded.ending).access_tokens,
+        (e.ending).integrations || (excluded.ending).integrations,
+        (e.ending).automations || (excluded.ending).automations,
+        (excluded.ending).memberships)::app_public.access_ending
+      else excluded.ending end;
+end $$;
+comment on function app_private.end_access(uuid, text, uuid, uuid[], uuid[], text) is
+  'Ends login tokens, access tokens and integrations of a user but for those named, and keeps what ended for them to '
+  'read; at the first proof of the address, suspends all that they made.';
+
+create function app_private.tg_users__verified() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- Whoever proves it is signed in by this session or token.
+  used_session constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('session_id')::uuid end;
+  used_token constant uuid := case when app_public.current_user_id() = new.id
+    then app_hidden.setting('token_id')::uuid end;
+begin
+  -- An account that nobody has used has nothing to end.
+  if old.last_login_at is null and not exists (select from app_public.access_tokens t where t.user_id = new.id) then
+    return null;
+  end if;
+  perform app_private.end_access(new.id, 'ADDRESS_VERIFIED', used_session, array(
+    with recursive family as (
+      select t.id, t.parent_id from app_public.access_tokens t where t.id = used_token
+      union all
+      select t.id, t.parent_id from family f join app_public.access_tokens t on t.id = f.parent_id
+    )
+    select f.id from family f), null, 'It was made before the e-mail address of its maker was verified.');
+  return null;
+end $$;
+create trigger _700_verified after update on app_public.users for each row
+  when (old.email_verified_at is null and new.email_verified_at is not null)
+  execute function app_private.tg_users__verified();
+
+create function app_public.users_access_ending(u app_public.users) returns app_public.access_ending
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select (e.ending).* from app_private.access_endings e
+  where e.user_id = u.id and u.id = app_public.current_user_id() and app_hidden.has_whole_account()
+$$;
+grant execute on function app_public.users_access_ending to plat_user, plat_anonymous;
+comment on function app_public.users_access_ending is
+  'What ended when the address was proved for the first time, or the password reset or changed, the last time; null '
+  'for everybody but the user.';

@@ -1,0 +1,19 @@
+-- What reading all records of a kind takes, as the policies of their tables say it: events are sent, and workflows read
+-- and change records, for those only who have it. Null where the policy asks for the record that it is part of: those
+-- who read the audit trail.
+
+update app_hidden.record_types r set read_permissions = p.permissions
+from (
+  select c.tablename, array_agg(distinct m.permission[1] order by m.permission[1]) as permissions
+  from pg_policies c
+  cross join lateral regexp_matches(c.qual, 'viewer_organizations\(''([a-z.]+)''', 'g') m (permission)
+  where c.schemaname = 'app_public' and c.cmd = 'SELECT' and 'plat_user' = any (c.roles)
+  group by c.tablename
+) p
+where p.tablename = r.table_name;
+update app_hidden.record_types r set read_permissions = r.read_permissions || r.event_permission
+where r.event_permission <> all (r.read_permissions);
+-- Whoever reads all leads does not read each note, nor each report: some are their author's. Which mails a member gets
+-- is for that member.
+update app_hidden.record_types r set read_permissions = '{audit.read}'
+where r.table_name in ('lead_notes', 'custom_reports', 'organization_user_connections');

@@ -1,0 +1,27 @@
+import type { Rule } from "./rule.ts";
+
+/** In whose name things act: what outlives the request that made it. */
+export const principalRules: Rule[] = [
+  {
+    name: "principal",
+    why: "What acts later in somebody's name outlives their rights, and the token that made it.",
+    // By the words for having something done; who merely did something (uploaded, approved, paused) is told by others.
+    query: `
+      select c.object, format('Declare with \`app_private.make_principal(''%s'', ''%s'', …)\` in whose name its rows act, beside a column '
+        'principal_token_id; or, where nothing acts by it later, say why in the comment of the column: \`@inert …\`.', c.schema, c.table_name) as write
+      from columns c
+      where c.name ~ '^(created|requested|started|connected|invited|enabled|scheduled|issued|registered|subscribed)_by_id$'
+        and coalesce(pg_temp.tag(c.comment, 'inert'), '') = ''
+        and not exists (select from app_private.principal_tables p where p.table_name::regclass = c.table_oid)`,
+  },
+  {
+    name: "principal-token",
+    why: "A reference to an access token that nobody reviews does not end with it.",
+    query: `
+      select k.object || '.' || k.name as object,
+        format('Declare \`app_private.make_principal(''%s'', ''%s'', …)\`, which ends its rows with their token.', k.schema, k.table_name) as write
+      from foreign_keys k
+      where k.referenced = 'app_public.access_tokens' and k.table_name not in ('access_tokens', 'access_token_secrets')
+        and not exists (select from app_private.principal_tables p where p.table_name::regclass = k.table_oid)`,
+  },
+];

@@ -1,0 +1,20 @@
+import type { Pool, PoolClient } from "pg";
+import { inTransaction } from "./transaction.ts";
+
+/**
+ * Does the work in a transaction that acts for a viewer.
+ * @param pool connections of plat_authenticator
+ * @param settings as pgSettings of src/auth/claims.ts makes them
+ */
+export async function asViewer<T>(
+  pool: Pool,
+  settings: Readonly<Record<string, string | undefined>>,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  return inTransaction(pool, async (client) => {
+    await client.query("select set_config(s.key, s.value, true) from json_each_text($1) s", [
+      JSON.stringify(settings),
+    ]);
+    return work(client);
+  });
+}

@@ -1,0 +1,29 @@
+import { FairGate } from "./fairGate.ts";
+
+/** Operations of this cost and above wait for each other: their rows and answers are in memory at the same time. */
+export const LARGE_COST = 5_000;
+
+/** The places for operations in one process. */
+export const gates = {
+  /** Everything from the first look at a document to the end of its answer. Large bodies of those who wait are counted by bodyMemory.ts. */
+  operations: new FairGate({
+    atOnce: 64,
+    perParty: 8,
+    strangers: 16,
+    waitingPerParty: 256,
+    waitingStrangers: 512,
+    patienceMs: 15_000,
+  }),
+  largeOperations: new FairGate({ atOnce: 6, perParty: 3, strangers: 2 }),
+};
+
+/** The places on a pool of connections; what is left is for finding out who asks, and for the service itself. */
+export function connectionGate(poolSize: number): FairGate {
+  const share = (part: number) => Math.max(1, Math.floor(poolSize * part));
+  return new FairGate({
+    atOnce: Math.max(1, poolSize - (poolSize > 3 ? 2 : 1)),
+    perParty: share(0.4),
+    strangers: share(0.3),
+    patienceMs: 15_000,
+  });
+}

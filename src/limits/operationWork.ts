@@ -1,0 +1,70 @@
+import { CodedError } from "../errors.ts";
+import type { Leave } from "./fairGate.ts";
+import type { Party } from "./party.ts";
+import { queryLimits } from "./queryLimits.ts";
+
+/** What one operation takes while it is answered. */
+export class OperationWork {
+  readonly party: Party;
+  /** Bytes that the database has sent for it. */
+  bytesRead = 0;
+  /** Set by {@link measured}. */
+  cost = 0;
+  #bytesAllowed: number = queryLimits.bytes;
+  #part: readonly string[] = [];
+  readonly #leaves: Leave[] = [];
+
+  constructor(party: Party) {
+    this.party = party;
+  }
+
+  /**
+   * Tells what is expected.
+   * @param copies how often the answer can repeat what is read once
+   */
+  measured(cost: number, part: readonly string[], copies: number): void {
+    this.cost = cost;
+    this.#part = part;
+    this.#bytesAllowed = queryLimits.bytes / copies;
+  }
+
+  /**
+   * Counts what the database sends.
+   * @returns the refusal as soon as it is too much
+   */
+  read(bytes: number): CodedError | undefined {
+    this.bytesRead += bytes;
+    return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
+  }
+
+  tooLarge(done = false): CodedError {
+    const part = this.#part.join(".");
+    const subject = done ? "The operation was carried out, but its answer" : "The answer";
+    const message = `${subject} is over ${queryLimits.bytes / 1_000_000} MB${part && `, most of it probably in ${part}`}. Ask for fewer records with first, or for fewer fields, and for the rest in further requests.`;
+    return new CodedError("LIMIT_EXCEEDED", message, { limit: queryLimits.bytes, ...(part && { part }) });
+  }
+
+  /** Has a place given back when the answer is out of hand. */
+  until(leave: Leave): void {
+    this.#leaves.push(leave);
+  }
+
+  end(): void {
+    for (const leave of this.#leaves.splice(0)) leave();
+  }
+}
+
+const work = Symbol("work");
+
+/** Settings for the database that know for which operation they are. */
+export function withWork<T extends Record<string, string | undefined>>(
+  settings: T,
+  of: OperationWork | undefined,
+): T {
+  return of ? Object.assign(settings, { [work]: of }) : settings;
+}
+
+/** The operation that settings are for; undefined for the service's own statements. */
+export function workOf(settings: object | null | undefined): OperationWork | undefined {
+  return (settings as { [work]?: OperationWork } | null | undefined)?.[work];
+}

@@ -1,0 +1,19 @@
+import { networkOf } from "../auth/network.ts";
+
+/** Who asks, as far as sharing is concerned. */
+export interface Party {
+  /** A viewer, or the network address of a stranger. */
+  readonly key: string;
+  /** Groups take turns: every viewer is one, all strangers together are one. */
+  readonly group: string;
+}
+
+const STRANGERS = "strangers";
+
+/** The party of a viewer without a token is the network they come from: a single address, or a /64 of IPv6. */
+export function partyOf(userId: string | null, address: string | undefined): Party {
+  if (userId !== null) return { key: `viewer ${userId}`, group: `viewer ${userId}` };
+  return { key: `network ${networkOf(address)}`, group: STRANGERS };
+}
+
+export const isStranger = (party: Party): boolean => party.group === STRANGERS;

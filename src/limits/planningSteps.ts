@@ -1,0 +1,83 @@
+import {
+  type DocumentNode,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  isAbstractType,
+  isLeafType,
+  isObjectType,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  print,
+  type SelectionSetNode,
+} from "postgraphile/graphql";
+import { type Weighed, Weighing } from "./heaviestPart.ts";
+import { SelectedFields } from "./selectedFields.ts";
+
+/**
+ * How many steps the plan of a selection has, which its time and its memory follow: over random documents of the service's
+ * schema the steps were 1.06 for each scalar, 11.5 for a single record, 11.9 for a list, 18.5 for a connection, 12 for the
+ * operation, 8.5 for each type that a union can be, and 15 to 19 for a mutation.
+ */
+const steps = {
+  operation: 12,
+  scalar: 1,
+  record: 12,
+  connection: 19,
+  memberOfUnion: 9,
+  mutation: 20,
+} as const;
+
+/** What the planner makes of one operation. */
+export interface PlanMeasure {
+  readonly steps: Weighed;
+  /**
+   * How often the answer can repeat the same field of the same record under other names, all levels multiplied: it is read
+   * once, however often it is written.
+   */
+  readonly copies: number;
+}
+
+/** Measures one operation of a document that is within the limit on selections; what its schema does not have counts nothing. */
+export function planningSteps(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): PlanMeasure {
+  const root = schema.getRootType(operation.operation);
+  const fields = new SelectedFields(schema, document);
+  const isMutation = operation.operation === OperationTypeNode.MUTATION;
+
+  function selection(
+    type: GraphQLNamedType,
+    selections: readonly SelectionSetNode[],
+    isRoot = false,
+  ): PlanMeasure {
+    const sum = new Weighing();
+    const same = new Map<string, { times: number; copies: number }>();
+    for (const { name, node, definition, selections: inner } of fields.of(type, selections)) {
+      const found = node.arguments?.length ? node.arguments.map(print).join() : "";
+      const alike = same.get(`${name} ${found}`) ?? { times: 0, copies: 1 };
+      same.set(`${name} ${found}`, alike);
+      alike.times += 1;
+      const named = getNamedType(definition.type);
+      if (isLeafType(named)) {
+        sum.add(steps.scalar);
+        continue;
+      }
+      const below = selection(named, inner);
+      alike.copies = Math.max(alike.copies, below.copies);
+      const isConnection = isObjectType(named) && "pageInfo" in named.getFields();
+      let own: number = isConnection ? steps.connection : steps.record;
+      if (isRoot && isMutation) own = steps.mutation;
+      if (isAbstractType(named)) own += steps.memberOfUnion * schema.getPossibleTypes(named).length;
+      sum.add(own + below.steps.total, name, below.steps.part);
+    }
+    const copies = Math.max(1, ...[...same.values()].map((alike) => alike.times * alike.copies));
+    return { steps: sum.sum, copies };
+  }
+
+  if (!root) return { steps: { total: 0, part: [] }, copies: 1 };
+  const { steps: inside, copies } = selection(root, [operation.selectionSet], true);
+  return { steps: { ...inside, total: inside.total + steps.operation }, copies };
+}

@@ -1,0 +1,70 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  isInterfaceType,
+  isObjectType,
+  Kind,
+  type SelectionSetNode,
+} from "postgraphile/graphql";
+
+/** A field of a selection with what the schema says of it; the fields of a merged one are all of its selections. */
+export interface SelectedField {
+  readonly name: string;
+  readonly node: FieldNode;
+  readonly definition: GraphQLField<unknown, unknown>;
+  readonly selections: SelectionSetNode[];
+}
+
+/**
+ * The fields of selections with fragments expanded and merged, as execution sees them. Only for documents within the limit on
+ * selections, which counts after expansion.
+ */
+export class SelectedFields {
+  readonly #schema: GraphQLSchema;
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+
+  constructor(schema: GraphQLSchema, document: DocumentNode) {
+    this.#schema = schema;
+    const fragments = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION);
+    this.#fragments = new Map(fragments.map((node) => [node.name.value, node]));
+  }
+
+  /** Without `__schema` and the like, which are no fields of a type. */
+  of(type: GraphQLNamedType, selections: readonly SelectionSetNode[]): SelectedField[] {
+    const found = new Map<string, SelectedField>();
+    for (const selection of selections) this.#collect(type, selection, found);
+    return [...found.values()];
+  }
+
+  #collect(
+    type: GraphQLNamedType,
+    { selections }: SelectionSetNode,
+    found: Map<string, SelectedField>,
+  ): void {
+    for (const selection of selections) {
+      if (selection.kind === Kind.FIELD) {
+        this.#add(type, selection, found);
+        continue;
+      }
+      const fragment =
+        selection.kind === Kind.FRAGMENT_SPREAD ? this.#fragments.get(selection.name.value) : selection;
+      const condition = fragment?.typeCondition && this.#schema.getType(fragment.typeCondition.name.value);
+      if (fragment) this.#collect(condition ?? type, fragment.selectionSet, found);
+    }
+  }
+
+  #add(type: GraphQLNamedType, node: FieldNode, found: Map<string, SelectedField>): void {
+    if (!isObjectType(type) && !isInterfaceType(type)) return;
+    const definition = type.getFields()[node.name.value];
+    if (!definition) return;
+    const key = `${type.name}.${(node.alias ?? node.name).value}`;
+    const known = found.get(key);
+    const selections = node.selectionSet ? [node.selectionSet] : [];
+    if (known) known.selections.push(...selections);
+    else found.set(key, { name: node.name.value, node, definition, selections });
+  }
+}

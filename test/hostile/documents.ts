@@ -1,0 +1,42 @@
+/** Documents of an attacker, made of what the served schema has. */
+import { randomInt } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  buildSchema,
+  getNamedType,
+  type GraphQLField,
+  type GraphQLObjectType,
+  isLeafType,
+  isNonNullType,
+  isObjectType,
+} from "postgraphile/graphql";
+
+const file = join(import.meta.dirname, "../../schema.graphql");
+export const schema = buildSchema(readFileSync(file, "utf8"));
+
+const fieldsOf = (type: string): GraphQLField<unknown, unknown>[] =>
+  Object.values((schema.getType(type) as GraphQLObjectType).getFields()).filter((field) =>
+    field.args.every((argument) => !isNonNullType(argument.type) || argument.defaultValue !== undefined),
+  );
+
+const scalarsOf = (type: string): string[] =>
+  fieldsOf(type)
+    .filter((field) => isLeafType(getNamedType(field.type)))
+    .map(({ name }) => name);
+
+/** Everything that one record has: its own fields, and those of the records around it; `first` cuts each list. */
+export function everythingOf(type: string, first?: number): string[] {
+  const around = fieldsOf(type)
+    .filter((field) => isObjectType(getNamedType(field.type)))
+    .map((field) => {
+      const cut =
+        first !== undefined && field.args.some(({ name }) => name === "first") ? `(first: ${first})` : "";
+      const scalars = scalarsOf(getNamedType(field.type).name);
+      return `${field.name}${cut} { ${scalars.join(" ") || "__typename"} }`;
+    });
+  return [...scalarsOf(type), ...around];
+}
+
+/** A text that no other has, which changes nothing. */
+export const unlikeAnyOther = (document: string): string => `#${randomInt(2 ** 47)}\n${document}`;

@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { Client, Pool } from "pg";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { createPeople, type People } from "../harness/people.ts";
+import { until } from "../harness/until.ts";
+
+// Tokens that create tokens, at the moment at which somebody revokes them: whichever transaction comes first, no child of
+// a revoked token lives.
+
+let database: TestDatabase;
+let owner: Pool;
+let people: People;
+let ann: string;
+const open: Client[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  owner = new Pool({ connectionString: database.ownerUrl, max: 2 });
+  people = createPeople(database.ownerUrl);
+  ann = await people.person("ann");
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((client) => client.end()));
+});
+afterAll(async () => {
+  await people.end();
+  await owner.end();
+  await database.drop();
+});
+
+interface Token {
+  id: string;
+  token: string;
+}
+
+/** A transaction of Ann's, with an access token of hers or signed in. */
+async function transaction(token?: Token): Promise<Client> {
+  const client = new Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  open.push(client);
+  await client.query("begin; set local role plat_user");
+  await client.query("select set_config('plat.user_id', $1, true), set_config('plat.token_id', $2, true)", [
+    ann,
+    token?.id ?? "",
+  ]);
+  return client;
+}
+
+const creation = "select id, token from app_public.create_access_token('child')";
+const revocation = "select id from app_public.revoke_access_token($1)";
+
+async function create(parent?: Token): Promise<Token> {
+  const client = await transaction(parent);
+  const { rows } = await client.query<Token>(creation);
+  await client.query("commit");
+  return rows[0]!;
+}
+
+/** Whether requests with the token are answered. */
+async function works({ token }: Token): Promise<boolean> {
+  const { rowCount } = await owner.query(
+    "select from app_private.authenticate_access_token(sha256(convert_to($1, 'UTF8')))",
+    [token],
+  );
+  return rowCount === 1;
+}
+
+/** Waits until some statement waits for a lock. */
+const somebodyWaits = () =>
+  until(
+    async () =>
+      (
+        await owner.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        )
+      ).rowCount,
+    (amount) => amount === 1,
+  );
+
+test("a child that is created, and not committed, while its parent is revoked ends with it", async () => {
+  const parent = await create();
+  const creating = await transaction(parent);
+  const { rows } = await creating.query<Token>(creation);
+  const revoking = await transaction();
+  const revoked = revoking.query(revocation, [parent.id]);
+  await somebodyWaits();
+  await creating.query("commit");
+  await revoked;
+  await revoking.query("commit");
+  expect(await works(parent)).toBe(false);
+  expect(await works(rows[0]!)).toBe(false);
+  expect((await owner.query("select from app_public.access_tokens where revoked_at is null")).rowCount).toBe(
+    0,
+  );
+});
+
+test("a parent that is being revoked creates none", async () => {
+  const parent = await create();
+  const revoking = await transaction();
+  await revoking.query(revocation, [parent.id]);
+  const creating = await transaction(parent);
+  const created = creating.query(creation);
+  // Heard at once, so that a refusal before the end of this test is no unheard one.
+  const refused = created.catch((error: unknown) => error);
+  await somebodyWaits();
+  await revoking.query("commit");
+  expect(await refused).toMatchObject({
+    code: "PLAT0",
+    detail: expect.stringContaining("UNAUTHENTICATED"),
+  });
+  expect(
+    (await owner.query("select from app_public.access_tokens where parent_id = $1", [parent.id])).rowCount,
+  ).toBe(0);
+});
+
+test("a grandchild ends with the grandparent, also one that is created at that moment", async () => {
+  const grandparent = await create();
+  const parent = await create(grandparent);
+  const creating = await transaction(parent);
+  const { rows } = await creating.query<Token>(creation);
+  const revoking = await transaction();
+  const revoked = revoking.query(revocation, [grandparent.id]);
+  await somebodyWaits();
+  await creating.query("commit");
+  await revoked;
+  await revoking.query("commit");
+  for (const token of [grandparent, parent, rows[0]!]) expect(await works(token)).toBe(false);
+
+  const other = await create();
+  const below = await create(await create(other));
+  const late = await transaction();
+  await late.query(revocation, [other.id]);
+  const again = await transaction(below);
+  const refused = again.query(creation).catch((error: unknown) => error);
+  await somebodyWaits();
+  await late.query("commit");
+  expect(await refused).toMatchObject({ code: "PLAT0" });
+});
+
+test("a token asks for those above it whenever it is used", async () => {
+  const [first] = [await create()];
+  const second = await create(first);
+  const third = await create(second);
+  expect(await works(third)).toBe(true);
+  // However it came to it: a child that nobody revoked does not outlive what it came from.
+  await owner.query("update app_public.access_tokens set revoked_at = now() where id = $1", [first.id]);
+  expect([await works(first), await works(second), await works(third)]).toEqual([false, false, false]);
+  await owner.query("update app_public.access_tokens set revoked_at = null where id = $1", [first.id]);
+  expect(await works(third)).toBe(true);
+  await owner.query("update app_public.access_tokens set expires_at = now() where id = $1", [second.id]);
+  expect([await works(first), await works(second), await works(third)]).toEqual([true, false, false]);
+});
+
+test("of two that make the last one within the limit, at the same moment, one is refused", async () => {
+  await owner.query("update app_public.access_tokens set revoked_at = now() where revoked_at is null");
+  await owner.query(
+    "insert into app_public.access_tokens (user_id, name, prefix) select $1, 'n', 'plat_' from generate_series(1, 99)",
+    [ann],
+  );
+  const [one, two] = [await transaction(), await transaction()];
+  await one.query(creation);
+  const second = two.query(creation).catch((error: unknown) => error);
+  await somebodyWaits();
+  await one.query("commit");
+  expect(await second).toMatchObject({ detail: expect.stringContaining("LIMIT_EXCEEDED") });
+});
