@@ -2934,21 +2934,15 @@ grant execute on function app_public.buyers_negotiations(app_public.buyers) to p
 --
 -- The price with everything that was chosen on top.
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $function$;
+language sql stable as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price(app_public.buyers) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the purchase may know what is left to pay; the deposits themselves take more.
 -- @notNull
 --
 -- The net purchase price less the deposits that are paid.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
-$function$;
+language sql stable
+as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price_balance(app_public.buyers) to plat_anonymous,
 plat_user;
 
@@ -5122,7 +5116,7 @@ begin
   if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
-  due := app_public.deposits_amount_due(old);
+  due := app_private.deposit_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
       and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
@@ -5176,20 +5170,15 @@ language sql stable
 as $function$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $function$;
 grant execute on function app_public.deposits_allowed_transitions(app_public.deposits) to plat_user;
 
--- @withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record has.
 -- @notNull
 --
 -- What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is
 --   asked for or paid.
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
-language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  if d.amount is not null or d.amount_fixed is not null then
-    return coalesce(d.amount_fixed, d.amount);
-  end if;
-  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
-    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
-end $function$;
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.price_of_deposit(d.id), 0) * d.percent / 100, d.currency))
+$function$;
 grant execute on function app_public.deposits_amount_due(app_public.deposits) to plat_user;
 
 -- The charge that paid it, the last where there are several; null without the permission finance.read, but for the
@@ -8488,8 +8477,7 @@ end $function$;
 create function app_public.floor_plans_available_count(f app_public.floor_plans) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select count(*)::int from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_available_count(app_public.floor_plans) to plat_anonymous,
 plat_user;
@@ -8551,8 +8539,7 @@ create function app_public.floor_plans_price_min(f app_public.floor_plans) retur
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_price_min(app_public.floor_plans) to plat_anonymous, plat_user;
 
@@ -16005,7 +15992,7 @@ end$function$;
 create function app_public.personalization_discounts_amount(
   d app_public.personalization_discounts
 ) returns app_public.money
-language sql stable as $function$ select app_private.discount_amount(d) $function$;
+language sql stable as $function$ select app_private.amount_of_discount(d.id) $function$;
 grant execute on function app_public.personalization_discounts_amount(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -16703,7 +16690,7 @@ grant execute on function app_public.personalizations_allowed_transitions(
 --
 -- The sum of the credits.
 create function app_public.personalizations_credits_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).credits $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).credits $function$;
 grant execute on function app_public.personalizations_credits_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16719,7 +16706,7 @@ plat_user;
 --
 -- The sum of the discounts.
 create function app_public.personalizations_discounts_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).discounts $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).discounts $function$;
 grant execute on function app_public.personalizations_discounts_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16734,7 +16721,7 @@ plat_user;
 --
 -- The price of all options.
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).selections $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).selections $function$;
 grant execute on function app_public.personalizations_selections_total(
   app_public.personalizations
 ) to plat_anonymous, plat_user;
@@ -16743,7 +16730,7 @@ grant execute on function app_public.personalizations_selections_total(
 --
 -- The price of all options less discounts and credits, never below zero.
 create function app_public.personalizations_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).total $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).total $function$;
 grant execute on function app_public.personalizations_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -21078,7 +21065,8 @@ end $function$;
 -- Its units in numbers; null for a buyer in a project that is not public.
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+  select app_private.project_abstract_of(j) from app_public.projects j where j.id = p.id
+    and app_private.sees_project(j.id) and j.id <> all (array(select app_hidden.viewer_bought_projects()))
 $function$;
 grant execute on function app_public.projects_abstract(app_public.projects) to plat_anonymous, plat_user;
 
@@ -23097,7 +23085,7 @@ grant execute on function app_public.reservations_ppsf(app_public.reservations) 
 -- The price with the options chosen.
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
 language sql stable
-as $function$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
+as $function$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
 grant execute on function app_public.reservations_total_contract_price(app_public.reservations) to plat_anonymous,
 plat_user;
 
@@ -27482,7 +27470,7 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()))
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
   with check (id = (select app_public.current_user_id()));
 create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
   using (
@@ -28413,6 +28401,11 @@ create table app_public.workflow_executions (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @secret
+  -- @behavior -*
+  --
+  -- How many processes died while they carried out the current step.
+  deaths                   smallint                     not null default 0,
   constraint workflow_executions_pkey primary key (id),
   -- @fieldName buyer
   -- @foreignFieldName workflowExecutions
@@ -28810,6 +28803,9 @@ create table app_public.workflow_step_runs (
   finished_at              timestamp with time zone, -- When it was over.
   output                   jsonb, -- What came of it, for later steps: `steps.<sequence>` of conditions and texts.
   error                    text, -- Why it failed, or was left out.
+  -- The code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more computing than it
+  --   may.
+  error_code               text,
   constraint workflow_step_runs_pkey primary key (id),
   constraint workflow_step_runs_once unique (execution_id, sequence, attempt),
   -- @forwardBehavior -*
@@ -29351,7 +29347,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(jsonb_object_agg(v.value, (
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
-  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  where exists (select from app_public.workflows k where k.id = w.id
+    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
 $function$;
 grant execute on function app_public.workflows_counts(app_public.workflows) to plat_anonymous, plat_user;
 
@@ -29946,7 +29943,7 @@ create unique index user_identities_username on app_hidden.user_identities (lowe
 
 alter table app_hidden.user_identities enable row level security;
 create policy self on app_hidden.user_identities for update to plat_user
-  using (user_id = (select app_public.current_user_id()));
+  using (user_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_anonymous, plat_user
   using (
     user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids()))
@@ -30507,6 +30504,27 @@ create index integration_secrets_next_refresh_at on app_private.integration_secr
   where next_refresh_at is not null;
 
 alter table app_private.integration_secrets enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.job_deaths
+
+-- Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the
+--   log tells.
+create table app_private.job_deaths (
+  id                       uuid                         not null default uuidv7(),
+  identity                 text                         not null,
+  job_id                   bigint                       not null,
+  key                      text,
+  task                     text                         not null,
+  organization_id          uuid,
+  deaths                   smallint                     not null default 1,
+  set_aside_at             timestamp with time zone,
+  last_died_at             timestamp with time zone     not null default now(),
+  constraint job_deaths_pkey primary key (id),
+  constraint job_deaths_identity_key unique (identity)
+);
+
+alter table app_private.job_deaths enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
@@ -31681,6 +31699,8 @@ alter table app_private.workflow_run_subjects enable row level security;
 create table app_private.workflow_runs (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
+  holder                   integer,
+  held_until               timestamp with time zone,
   constraint workflow_runs_pkey primary key (id),
   constraint workflow_runs_workflow_id_fkey foreign key (workflow_id)
     references app_public.workflows(id) on delete cascade
@@ -31700,6 +31720,8 @@ create table app_private.workflow_streams (
   last_sequence            bigint                       not null,
   minute                   timestamp with time zone     not null default date_trunc('minute', now()),
   started                  integer                      not null default 0,
+  holder                   integer,
+  held_until               timestamp with time zone,
   constraint workflow_streams_pkey primary key (organization_id),
   constraint workflow_streams_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade
@@ -34117,7 +34139,7 @@ create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
-  select greatest(0, b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id)
+  select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
     - coalesce((select sum(d.amount_paid) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
@@ -34130,7 +34152,7 @@ grant execute on function app_public.binding_offers_purchase_price_balance(
 -- The price and what the personalization comes to.
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
 language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
+as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
@@ -34351,35 +34373,9 @@ create function app_public.convert_lead(
   purchase_date date default null::date, estimated_closing_date date default null::date
 ) returns app_public.buyers
 language plpgsql as $function$
-declare
-  lead app_public.leads;
-  permission text;
 begin
   perform app_hidden.require_viewer();
-  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
-  if lead.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  end if;
-  foreach permission in array array['lead.write', 'buyer.write'] loop
-    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
-        jsonb_build_object('permission', permission));
-    end if;
-  end loop;
-  if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
-  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
-    and u.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
-  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
-    and l.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
-  elsif reservation_id is not null and not exists (
-    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
-      then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
-  end if;
-  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+  return app_private.convert_lead(lead_id, reservation_id, unit_id, lot_id, price,
     app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
       estimated_closing_date);
 end $function$;
@@ -34567,7 +34563,7 @@ begin
   perform app_hidden.require_viewer();
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -34614,7 +34610,7 @@ begin
     return lead;
   end;
   if agent is distinct from null then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36455,7 +36451,7 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   -- Of appointments that the viewer sees only.
-  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+  perform app_hidden.lock_seen('app_public.appointments', a.id) from app_public.appointments a
     where a.id = app_hidden.record_id('appointments', input ->> 'id');
   return app_hidden.update_record(null::app_public.appointments, input);
 end $function$;
@@ -36474,12 +36470,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
-    perform app_private.lock_purchase(b.id) from app_public.buyers b
+    perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -36499,12 +36495,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ? 'assignee_id' then
-    perform app_private.lock_lead(l.id) from app_public.leads l
+    perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
   lead := app_hidden.update_record(null::app_public.leads, input);
   if input ? 'agent' then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36523,7 +36519,7 @@ begin
   if input ->> 'status' = 'CANCELLED' then
     select n.id into negotiation_id from app_public.negotiations n
       where n.id = app_hidden.record_id('negotiations', input ->> 'id');
-    perform app_private.lock_negotiation(negotiation_id);
+    perform app_hidden.lock_seen('app_public.negotiations', negotiation_id);
   end if;
   return app_hidden.update_record(null::app_public.negotiations, input);
 end $function$;
@@ -36758,7 +36754,7 @@ begin
     end if;
     perform app_hidden.refuse('reservations', 'change');
   end if;
-  perform app_private.lock_reservation(reservation.id);
+  perform app_hidden.lock_seen('app_public.reservations', reservation.id);
   return app_hidden.update_record(null::app_public.reservations, input);
 end $function$;
 grant execute on function app_public.update_reservation(jsonb) to plat_anonymous, plat_user;
@@ -37351,7 +37347,7 @@ begin
       '{"field": "organizationId"}');
   end if;
   if deposit.id is not null then
-    due := app_public.deposits_amount_due(deposit);
+    due := app_private.deposit_due(deposit);
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
@@ -38528,6 +38524,25 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+
+-- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
+create function app_hidden.lock_seen(relation regclass, id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if id is null or not app_private.viewer_sees(relation, id) then
+    return;
+  end if;
+  case relation::text
+    when 'app_public.leads' then perform app_private.lock_lead(id);
+    when 'app_public.buyers' then perform app_private.lock_purchase(id);
+    when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
+    when 'app_public.appointments' then
+      perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+        where a.id = lock_seen.id;
+  end case;
+end $function$;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -40858,6 +40873,15 @@ language sql stable as $function$
   order by r.purpose desc limit 1
 $function$;
 
+-- What a discount comes to in a personalization that the viewer has a part in; null of others.
+create function app_private.amount_of_discount(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.discount_amount(d) from app_public.personalization_discounts d
+  join app_public.personalizations p on p.id = d.personalization_id
+  where d.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
+
 create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
 language plpgsql stable as $function$
 declare
@@ -41196,6 +41220,39 @@ begin
     from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
 end $function$;
 grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
+
+-- What follows in the transaction is the doing of these executions, which are locked; those of them that have lost
+--   what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are
+--   paused, and this is false.
+create function app_private.begin_step(
+  step app_public.workflow_steps, executions app_public.workflow_executions[]
+) returns boolean
+language plpgsql as $function$
+declare
+  ids uuid[];
+  cause uuid;
+  workflow app_public.workflows;
+  fault text;
+begin
+  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
+    then min(e.trigger_event_id::text)::uuid end into ids, cause from unnest(executions) e;
+  perform app_private.act_as_workflow(executions[1].depth + 1, cause);
+  perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = step.workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is null then
+    return true;
+  end if;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = fault || ' Enable the workflow again, then resume.', holder = null, held_until = null
+    where e.id = any (ids) and e.status = 'RUNNING';
+  perform app_private.review_principal('app_public.workflows', workflow.id);
+  return false;
+end $function$;
 
 -- Has executions wait for the event of their current step.
 create function app_private.begin_waits(ids uuid[]) returns void
@@ -42077,10 +42134,11 @@ begin
   end if;
 end $function$;
 
--- Locks the stream of an organization that has events to read, and gives what they could start: at most a batch of
---   events. Nothing where there is nothing.
-create function app_private.claim_events(batch integer) returns table(
-  organization_id uuid, upto bigint, candidates jsonb
+-- Leaves the stream of an organization that has events to read, but of none of those excepted, to a worker, and
+--   gives what they could start: at most a batch of events. Nothing where there is nothing.
+create function app_private.claim_events(batch integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
+  organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -42094,12 +42152,15 @@ declare
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
-    where app_private.starts_left(s) > 0
+    where app_private.starts_left(s) > 0 and s.organization_id <> all (except_of)
+      and not app_private.holder_lives(s.holder, s.held_until)
     -- A busy organization lets the others go first.
     order by app_private.starts_left(s) desc limit 1 for no key update of s skip locked;
   if not found then
     return;
   end if;
+  update app_private.workflow_streams s set holder = claim_events.holder, held_until = now() + lease
+    where s.organization_id = stream.organization_id;
   select least(c.last_sequence, stream.last_sequence + batch) into last_written from app_private.event_counters c
     where c.stream_id = stream.organization_id;
   for workflow in
@@ -42131,7 +42192,7 @@ begin
       end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
-        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+        select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
             || case when workflow.conditions::text ~ '\mevent\M'
               then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
           from jsonb_array_elements(wanted) c
@@ -42147,7 +42208,7 @@ begin
     end;
     result := result || coalesce(wanted, '[]');
   end loop;
-  return query select stream.organization_id, last_written, result;
+  return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $function$;
 
 -- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
@@ -42163,10 +42224,11 @@ language sql stable as $function$
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
 $function$;
 
--- Takes the next subjects of a line that was due: all of them are started where the workflow has no conditions, else
---   those of the candidates for which they hold.
-create function app_private.claim_run(batch integer) returns table(
-  workflow_id uuid, candidates jsonb, subjects uuid[]
+-- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
+--   items, [{subjectId, condition, data}], where the workflow has conditions.
+create function app_private.claim_run(batch integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
+  run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -42181,14 +42243,15 @@ begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
     join app_private.workflow_streams s on s.organization_id = w.organization_id
-    where app_private.starts_left(s) > 0 order by r.id limit 1 for update of r skip locked;
+    where app_private.starts_left(s) > 0 and w.organization_id <> all (except_of)
+      and not app_private.holder_lives(r.holder, r.held_until)
+    order by r.id limit 1 for update of r skip locked;
   if not found then
     return;
   end if;
   select w.* into workflow from app_public.workflows w where w.id = run.workflow_id;
-  -- Against other runs of the organization, which count against the same minute.
   select app_private.starts_left(s) into most from app_private.workflow_streams s
-    where s.organization_id = workflow.organization_id for no key update;
+    where s.organization_id = workflow.organization_id;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
   fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
@@ -42199,7 +42262,7 @@ begin
   end if;
   if workflow.conditions is not null then
     begin
-      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'condition', workflow.conditions, 'data',
         d.data)), '[]') into found_data
         from app_private.condition_data(workflow, ids) d;
     exception when others then
@@ -42208,18 +42271,41 @@ begin
     end;
   end if;
   perform app_private.set_claims('{}');
-  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
-  delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
-  if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
-    delete from app_private.workflow_runs r where r.id = run.id;
+  update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
+  return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
+end $function$;
+
+-- Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.
+create function app_private.claim_step(
+  workflow_id uuid, steps_revision integer, sequence integer, most integer, holder integer, lease interval
+) returns table(execution_id uuid, item text, step text)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  taken app_public.workflow_executions[];
+  ids uuid[];
+begin
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step_of, most) e;
+  if taken is null then
+    return;
   end if;
+  if not app_private.begin_step(step_of, taken) then
+    return;
+  end if;
+  with claimed as (
+    update app_public.workflow_executions e set holder = holder, held_until = now() + lease
+      where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING'
+      returning e.id)
+  select array_agg(c.id) into ids from claimed c;
+  return query select s.* from app_private.step_items(step_of, ids) s;
 end $function$;
 
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
   delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb
+  mapping jsonb, organization_id uuid
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -42287,7 +42373,8 @@ begin
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
-        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
+        d.organization_id
       from app_public.webhook_deliveries d
       join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
       left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
@@ -42529,25 +42616,49 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_private.construction_has_come_to(text, text) to plat_anonymous, plat_user;
 
--- @withoutViewer Callers have seen the lead as the viewer, who may convert it.
---
--- Makes a purchase of a lead.
+-- Makes a purchase of a lead that the viewer may convert.
 create function app_private.convert_lead(
-  lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text,
-  purchase_date date, estimated_closing_date date
+  lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text, purchase_date date,
+  estimated_closing_date date
 ) returns app_public.buyers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  lead app_public.leads;
+  permission text;
   reservation app_public.reservations;
   candidates uuid[];
-  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
-    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
-    from app_public.projects p where p.id = lead.project_id);
+  rescission_ends_at timestamptz;
   asking numeric := price;
   existing_id uuid;
   result app_public.buyers;
 begin
+  select * into lead from app_public.leads l where l.id = convert_lead.lead_id
+    and app_private.viewer_sees('app_public.leads', l.id);
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id and app_private.viewer_sees('app_public.lots', l.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id
+      and app_private.viewer_sees('app_public.reservations', r.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  select app_private.rescission_end(coalesce(purchase_date, (now() at time zone p.time_zone)::date), p.rescission_days,
+    p.time_zone) into rescission_ends_at from app_public.projects p where p.id = lead.project_id;
   if reservation_id is null then
     candidates := array(select r.id from app_public.reservations r
       where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
@@ -42603,9 +42714,7 @@ begin
     returning * into result;
   return result;
 end $function$;
-grant execute on function app_private.convert_lead(
-  app_public.leads, uuid, uuid, uuid, numeric, text, date, date
-) to plat_user;
+grant execute on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) to plat_user;
 
 -- Gives a purchase the deposits of its project's schedule that neither it nor its lead has yet; returns how many.
 create function app_private.copy_deposit_schedule(buyer_id uuid) returns integer
@@ -42715,6 +42824,14 @@ begin
   perform app_private.add_enum_values(name, value_list);
 end $function$;
 
+-- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
+--   under such a key again, such as the clock, adds what is set aside.
+create function app_private.deadly_keys() returns table(key text, ticket uuid)
+language sql stable rows 10 as $function$
+  select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
+  where d.key is not null
+$function$;
+
 -- The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals
 --   assigned to them only.
 create function app_private.deal_child_condition(
@@ -42747,6 +42864,13 @@ language sql stable as $function$
         then '{audit.read}'
       when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
     where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
+
+-- What is to be paid of a deposit, whoever asks.
+create function app_private.deposit_due(d app_public.deposits) returns numeric
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
 $function$;
 
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
@@ -42820,8 +42944,6 @@ begin
     where d.id = gone.delivery_id;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its
 --   highest amount at most; what was agreed once it is approved.
 create function app_private.discount_amount(d app_public.personalization_discounts) returns numeric
@@ -42840,12 +42962,25 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
           j.currency)))
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
-grant execute on function app_private.discount_amount(app_public.personalization_discounts) to plat_anonymous,
-plat_user;
 
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
 language sql as $function$ delete from app_private.notification_mails m where m.id = $1 $function$;
+
+-- Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.
+create function app_private.due_executions(
+  step app_public.workflow_steps, most integer, ids uuid[] default null::uuid[]
+) returns setof app_public.workflow_executions
+language sql rows 200 as $function$
+  with due as (
+    select e.* from app_public.workflow_executions e
+    where e.workflow_id = step.workflow_id and e.steps_revision = step.revision and e.current_step = step.sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+      and (ids is null or e.id = any (ids))
+    order by e.scheduled_at limit most for no key update skip locked)
+  -- The events of one transaction tell one story: how deep what led to it is.
+  select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
+$function$;
 
 -- Takes integrations whose credentials end soon.
 create function app_private.due_integrations(batch integer) returns table(id uuid, scope text)
@@ -42860,22 +42995,24 @@ begin
 end $function$;
 grant execute on function app_private.due_integrations(integer) to plat_authenticator;
 
--- The workflows whose line is due, or of which nobody has found out when it is; locked.
-create function app_private.due_schedules() returns table(workflow_id uuid, schedule text, time_zone text)
-language sql rows 10 as $function$
-  select w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone, o.time_zone)
+-- The workflows whose line is due, or of which nobody has found out when it is.
+create function app_private.due_schedules() returns table(
+  organization_id uuid, workflow_id uuid, schedule text, time_zone text, was_due_at timestamp with time zone
+)
+language sql stable rows 10 as $function$
+  select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
+    o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
   join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
   join app_public.organizations o on o.id = w.organization_id
   left join app_public.projects p on p.id = w.project_id
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
-  for no key update of t skip locked
 $function$;
 
 -- The steps of workflows that are due for some execution.
 create function app_private.due_workflow_steps() returns table(
-  workflow_id uuid, steps_revision integer, sequence integer, way text
+  workflow_id uuid, steps_revision integer, sequence integer, way text, organization_id uuid
 )
 language sql stable rows 10 as $function$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
@@ -42890,7 +43027,7 @@ language sql stable rows 10 as $function$
         and (e.workflow_id, e.steps_revision, e.current_step) > (w.workflow_id, w.steps_revision, w.current_step)
       order by e.workflow_id, e.steps_revision, e.current_step limit 1) n
   )
-  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s) from waiting w
+  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s), s.organization_id from waiting w
   join app_public.workflow_steps s on s.workflow_id = w.workflow_id and s.revision = w.steps_revision
     and s.sequence = w.current_step
   where exists (select from app_public.workflow_executions e where e.workflow_id = w.workflow_id
@@ -43621,42 +43758,83 @@ begin
       where n.last_at < now() - interval '1 day';
 end $function$;
 
--- Ends the hold of workers whose connection is gone: they died. Returns how many.
+-- Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how
+--   many were held.
 create function app_private.free_executions() returns integer
 language plpgsql as $function$
 declare
+  most_deaths constant int := 2;
   amount int;
+  one record;
 begin
-  update app_public.workflow_executions e set holder = null, held_until = null
+  -- A lease that is over says nothing of its worker.
+  update app_public.workflow_executions e set holder = null, held_until = null,
+      deaths = e.deaths + case when e.holder = any (array(select a.pid from pg_stat_activity a
+        where a.datname = current_database())) then 0 else 1 end
     where e.holder is not null and (e.held_until < now()
       or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
   get diagnostics amount = row_count;
+  if amount = 0 then
+    return 0;
+  end if;
+  for one in
+    select e.id, e.attempts + 1 as attempt, e.depth, e.trigger_event_id, s as step
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step
+    where e.deaths >= most_deaths and e.status = 'RUNNING' and e.holder is null
+    order by e.id for no key update of e
+  loop
+    perform app_private.act_as_workflow(one.depth + 1, one.trigger_event_id);
+    perform app_private.set_execution_aside(one.id, one.attempt, one.step);
+  end loop;
   return amount;
 end $function$;
 
--- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live.
---   Returns how many jobs.
-create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns integer
+-- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
+--   at which its process died for the second time is set aside under a ticket, and is not run again until that is
+--   released. Returns those jobs.
+create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns table(
+  job_id bigint, task text, organization_id uuid, deaths integer, ticket uuid
+)
 language plpgsql as $function$
+#variable_conflict use_column
 declare
+  most_deaths constant int := 2;
   suspects text[] := array(select w.id from app_private.workers w);
   dead text[];
-  amount int;
+  held bigint[];
 begin
   -- Those who were killed before they could say that they live. Asked once, at a start: it reads all jobs.
   if everywhere then
     suspects := suspects || array(
       select j.locked_by from graphile_worker._private_jobs j where j.locked_by is not null
       union select q.locked_by from graphile_worker._private_job_queues q where q.locked_by is not null);
+    delete from app_private.job_deaths d
+      where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
   dead := array(select distinct s from unnest(suspects) s where not app_private.worker_lives(s));
   if dead = '{}' then
-    return 0;
+    return;
   end if;
-  amount := (select count(*) from graphile_worker._private_jobs j where j.locked_by = any (dead));
+  held := array(select j.id from graphile_worker._private_jobs j where j.locked_by = any (dead));
   perform graphile_worker.force_unlock_workers(dead);
   delete from app_private.workers w where w.id = any (dead);
-  return amount;
+  insert into app_private.job_deaths as d (identity, job_id, key, task, organization_id)
+    select coalesce(j.key, j.id::text), j.id, j.key, t.identifier,
+      app_private.organization_of_job(t.identifier, j.payload)
+    from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    where j.id = any (held)
+    on conflict (identity) do update set deaths = d.deaths + 1, job_id = excluded.job_id, last_died_at = now(),
+      set_aside_at = case when d.deaths + 1 >= most_deaths then coalesce(d.set_aside_at, now()) end;
+  perform graphile_worker.permanently_fail_jobs(array[d.job_id],
+      format('JOB_SET_ASIDE: the process died %s times during this job. Release it with: '
+        'select app_private.release_job(''%s'')', d.deaths, d.id))
+    from app_private.job_deaths d where d.job_id = any (held) and d.set_aside_at is not null;
+  return query select d.job_id, d.task, d.organization_id, d.deaths::int,
+      case when d.set_aside_at is not null then d.id end
+    from app_private.job_deaths d where d.job_id = any (held);
 end $function$;
 
 -- Ends the leases of workers whose connection is gone: they died. Returns how many.
@@ -43772,6 +43950,13 @@ begin
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
 
+-- Whether a worker holds something: its connection is there, and its lease is not over.
+create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
+language sql stable as $function$
+  select holder is not null and held_until >= now()
+    and holder in (select a.pid from pg_stat_activity a where a.datname = current_database())
+$function$;
+
 -- What is wrong with the rows of the import, the first 1,000.
 create function app_private.import_errors() returns app_public.import_row_error[]
 language plpgsql as $function$
@@ -43854,9 +44039,8 @@ language sql immutable as $function$
     ['SOLD', 'AVAILABLE', 'service']]
 $function$;
 
--- @withoutViewer Callers have seen the purchase as the viewer, who may change it.
---
--- Voids the former link of a purchase and enqueues the mail with a new one; refuses floods of mail.
+-- Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses
+--   floods of mail.
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -43865,7 +44049,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -44258,6 +44446,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
 
@@ -44300,8 +44489,6 @@ begin
   perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a lead and, before it, its deals.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44311,10 +44498,7 @@ begin
   perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
   perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
 end $function$;
-grant execute on function app_private.lock_lead(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and its lead, before what hangs on them.
 create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44324,10 +44508,7 @@ begin
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $function$;
-grant execute on function app_private.lock_lead_or_buyer(uuid, uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44341,10 +44522,7 @@ begin
     and n.deleted_at is null for no key update;
   return negotiation;
 end $function$;
-grant execute on function app_private.lock_negotiation(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and, before it, what hangs on it.
 create function app_private.lock_purchase(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44353,10 +44531,7 @@ begin
     where b.id = lock_purchase.id;
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $function$;
-grant execute on function app_private.lock_purchase(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a reservation and what it is about, in the order of locks, and returns it as it is now.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44368,7 +44543,6 @@ begin
   select * into reservation from app_public.reservations r where r.id = reservation_id for no key update;
   return reservation;
 end $function$;
-grant execute on function app_private.lock_reservation(uuid) to plat_user;
 
 -- Locks the records that a step changes.
 create function app_private.lock_subjects(table_name text, ids uuid[]) returns void
@@ -44385,6 +44559,34 @@ begin
     execute format('select from app_public.%I r where r.id = any ($1) order by r.id for no key update', table_name)
       using ids;
   end if;
+end $function$;
+
+-- What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have
+--   lost what they are about have no item.
+create function app_private.look_at_step(
+  workflow_id uuid, steps_revision integer, sequence integer, most integer
+) returns table(execution_id uuid, item text, step text)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  workflow app_public.workflows := (select w from app_public.workflows w where w.id = workflow_id);
+  ids uuid[] := array(select e.id from app_public.workflow_executions e
+    where e.workflow_id = workflow_id and e.steps_revision = steps_revision and e.current_step = sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+    order by e.scheduled_at limit most);
+begin
+  -- What the principal may not read is not read; take_workflow_step pauses the executions.
+  if app_private.act_for_workflow(workflow, app_private.step_permissions(step_of, workflow.subject_type,
+    workflow.trigger ->> 'event')) is not null then
+    perform app_private.set_claims('{}');
+    return query select i.id, null::text, null::text from unnest(ids) i (id);
+    return;
+  end if;
+  perform app_private.set_claims('{}');
+  return query
+    select i.id, s.item, s.step from unnest(ids) i (id)
+    left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $function$;
 
 -- Finds what happened to the records that executions wait for since they do.
@@ -45620,6 +45822,12 @@ grant execute on function app_private.note_failed(
   text, uuid, text, boolean, boolean, boolean
 ) to plat_authenticator;
 
+-- Forgets that processes died during a job: it was done.
+create function app_private.note_job_done(key text) returns void
+language sql as $function$
+  delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
+$function$;
+
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -45756,13 +45964,12 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
 
--- @withoutViewer Callers have seen the report as the viewer; it notes the time only.
---
--- Notes, to the minute, that a report was looked at.
+-- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  if current_setting('transaction_read_only') = 'on' then
+  if current_setting('transaction_read_only') = 'on'
+    or not app_private.viewer_sees('app_public.custom_reports', note_report_run.id) then
     return;
   end if;
   insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
@@ -46031,6 +46238,15 @@ begin
   return result;
 end $function$;
 
+-- What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.
+create function app_private.options_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.options_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
+
 -- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
 create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
 language plpgsql stable as $function$
@@ -46060,6 +46276,30 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $function$;
 
+-- The organization that a job is about, where its payload or the record that it names tells.
+create function app_private.organization_of_job(task text, payload json) returns uuid
+language plpgsql stable as $function$
+declare
+  id uuid;
+  organization uuid;
+  source text;
+begin
+  id := coalesce(payload ->> 'organization_id', payload ->> 'id')::uuid;
+  if payload ->> 'organization_id' is not null then
+    return id;
+  end if;
+  select r.table_name into source from app_hidden.record_types r
+    join pg_attribute a on a.attrelid = to_regclass(format('app_public.%I', r.table_name))
+      and a.attname = 'organization_id' and not a.attisdropped
+    where r.subject = split_part(task, '__', 1);
+  if found and id is not null then
+    execute format('select t.organization_id from app_public.%I t where t.id = $1', source) into organization using id;
+  end if;
+  return organization;
+exception when invalid_text_representation then
+  return null;
+end $function$;
+
 -- A card of the viewer, whose cards are locked; refuses any other.
 create function app_private.own_card(id uuid) returns app_public.processor_cards
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46084,6 +46324,19 @@ language sql stable as $function$
     join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
 $function$;
+
+-- The deposits that are paid of a purchase that the viewer sees; null of others.
+create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
+      and d.deleted_at is null), 0)
+  from app_public.buyers b where b.id = $1
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.paid_of_purchase(uuid) to plat_anonymous, plat_user;
 
 -- Pauses an execution that the viewer was seen to see.
 create function app_private.pause_execution(
@@ -46128,7 +46381,7 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_public.deposits_amount_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
   end if;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
@@ -46227,6 +46480,7 @@ declare
   one app_private.step_work;
   violated text;
   message text;
+  code text;
 begin
   begin
     execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes
@@ -46242,7 +46496,8 @@ begin
         end loop;
         return;
       end if;
-      get stacked diagnostics violated = constraint_name;
+      get stacked diagnostics violated = constraint_name, code = pg_exception_detail;
+      code := case when sqlstate = 'PLAT0' then code::jsonb ->> 'code' end;
       -- In the words that a person would read who tried the same.
       message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
@@ -46258,10 +46513,12 @@ begin
       outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
   end;
   perform app_private.record_outcomes(step, work, outcomes);
+  if code is not null then
+    update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
+      and r.sequence = step.sequence and r.attempt = work[1].attempt;
+  end if;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
 --   of the currency.
 create function app_private.personalization_sums(
@@ -46284,11 +46541,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     from app_public.projects j where j.id = p.project_id
   ) t
 $function$;
-grant execute on function app_private.personalization_sums(app_public.personalizations) to plat_anonymous,
-plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What the options chosen for a unit by a lead or buyer come to.
 create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46296,7 +46549,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
     and p.deleted_at is null
 $function$;
-grant execute on function app_private.personalization_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
 
 -- Keeps the coordinates of cities, objects {id, latitude, longitude}; null where they are unknown.
 create function app_private.place_cities(places jsonb) returns void
@@ -46349,6 +46601,18 @@ language sql as $function$
   select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
 $function$;
 grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
+
+-- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
+create function app_private.price_of_deposit(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
+    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
+        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
+        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+      or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
+$function$;
+grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -46674,7 +46938,7 @@ begin
       pause_reason = case when o.status = 'PAUSED' and n.id is not null then o.output ->> 'title'
         else e.pause_reason end,
       resume_at = case when n.id is null then null else e.resume_at end,
-      current_step = n.sequence, attempts = 0, holder = null, held_until = null,
+      current_step = n.sequence, attempts = 0, deaths = 0, holder = null, held_until = null,
       scheduled_at = case when n.id is not null then now() + make_interval(secs => coalesce(n.wait_seconds, 0)) end
     from unnest(outcomes) o
     left join app_public.workflow_steps n on n.workflow_id = step.workflow_id and n.revision = step.revision
@@ -46900,6 +47164,13 @@ begin
   return true;
 end $function$;
 
+-- Gives back what a worker holds and does not carry out: it is due again.
+create function app_private.release_executions(ids uuid[], holder integer) returns void
+language sql as $function$
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id = any (ids) and e.holder = $2
+$function$;
+
 -- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
 --   those that no row has, as sweep_files does.
 create function app_private.release_files(checksums text[]) returns setof text
@@ -46913,6 +47184,33 @@ begin
     select f.checksum from app_private.stored_files f where f.checksum = any (checksums) and f.pending = 0));
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
+
+-- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
+create function app_private.release_job(ticket uuid) returns text
+language plpgsql as $function$
+declare
+  released app_private.job_deaths;
+begin
+  delete from app_private.job_deaths d where d.id = ticket and d.set_aside_at is not null returning * into released;
+  if released.id is null then
+    return 'No job is set aside under this ticket.';
+  end if;
+  perform graphile_worker.reschedule_jobs(array[released.job_id], run_at => now(), attempts => 0);
+  return format('%s (job %s) runs again.', released.task, released.job_id);
+end $function$;
+
+-- Gives back the line that a worker does not go through.
+create function app_private.release_run(run_id uuid, holder integer) returns void
+language sql as $function$
+  update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
+$function$;
+
+-- Gives back the stream that a worker does not read.
+create function app_private.release_stream(organization_id uuid, holder integer) returns void
+language sql as $function$
+  update app_private.workflow_streams s set holder = null, held_until = null
+    where s.organization_id = $1 and s.holder = $2
+$function$;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -47045,12 +47343,15 @@ begin
 end $function$;
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_anonymous, plat_user;
 
--- The execution, locked, so between two steps. Callers have seen it as the viewer.
+-- The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   execution app_public.workflow_executions;
 begin
+  if not app_private.viewer_sees('app_public.workflow_executions', id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such workflow execution.', '{"field": "id"}');
+  end if;
   perform app_hidden.require_organization(e.organization_id, 'workflow.run') from app_public.workflow_executions e
     where e.id = require_execution.id;
   select e.* into execution from app_public.workflow_executions e where e.id = require_execution.id for no key update;
@@ -47365,6 +47666,9 @@ declare
   done boolean := true;
 begin
   -- One after the other: whoever comes second finds what the first one did.
+  if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
+  end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',
@@ -47624,8 +47928,10 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   order by r.permission <> 'org.owner', r.permission limit 1
 $function$;
 
--- Selects the subjects of a line that is due, and says when it is due next.
-create function app_private.run_schedule(workflow_id uuid, next_run_at timestamp with time zone) returns void
+-- Selects the subjects of a line that is due, and says when it is due next; once for each time at which it was due.
+create function app_private.run_schedule(
+  workflow_id uuid, next_run_at timestamp with time zone, was_due_at timestamp with time zone
+) returns void
 language plpgsql as $function$
 declare
   workflow app_public.workflows;
@@ -47634,7 +47940,11 @@ declare
   fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
-  select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
+  select t.next_run_at is not null into is_due from app_private.workflow_triggers t
+    where t.workflow_id = workflow.id and t.next_run_at is not distinct from was_due_at for no key update skip locked;
+  if not found then
+    return; -- another process has it
+  end if;
   if run_schedule.next_run_at is null then
     perform app_private.note_trigger_error(workflow.id,
       'The line of the clock, or its time zone, cannot be read any more.');
@@ -47972,6 +48282,33 @@ language sql stable as $function$
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
 $function$;
 
+-- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
+create function app_private.sees_personalization(p app_public.personalizations) returns boolean
+language sql stable as $function$
+  select app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.read')
+    or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'buyer.read')
+    or p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or p.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+$function$;
+
+-- Whether the viewer sees a project, for functions that run as the owner.
+create function app_private.sees_project(project_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
+    and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
+      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
+$function$;
+
+-- Whether the viewer sees the units of a floor plan that are for sale.
+create function app_private.sees_units_of_plan(floor_plan_id uuid) returns boolean
+language sql stable as $function$
+  select app_private.sees_project(f.project_id)
+    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+  from app_public.floor_plans f where f.id = $1
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -48092,6 +48429,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and l.registered_at > now() - interval '90 days') l
 $function$;
 
+-- Gives a purchase that the viewer may change its agent, or none.
+create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set agent_id = case when agent is distinct from null
+    then app_private.agent_for(b.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = b.project_id), 'US')) end
+    where b.id = set_agent_of_buyer.buyer_id
+      and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+end $function$;
+grant execute on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) to plat_user;
+
+-- Gives a lead that the viewer may change its agent, or none.
+create function app_private.set_agent_of_lead(lead_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.set_lead_agent(l, agent) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+end $function$;
+grant execute on function app_private.set_agent_of_lead(uuid, app_public.agent_input) to plat_user;
+
 -- What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one
 --   waiting.
 create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
@@ -48106,23 +48464,35 @@ begin
     else 'The service could not start it.' end);
 end $function$;
 
-create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
-  update app_public.buyers b set agent_id = case when agent is distinct from null
-    then app_private.agent_for(buyer.organization_id, agent,
-      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
-    where b.id = buyer.id;
-end $function$;
-grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
-
 -- Says who acts from here on; the role stays, so row security is not what decides.
 create function app_private.set_claims(claims jsonb) returns void
 language sql as $function$
   select set_config('plat.' || c.name, coalesce(claims ->> c.name, ''), true)
   from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
 $function$;
+
+-- Pauses an execution whose step ended its process twice, and asks people what is to become of it.
+create function app_private.set_execution_aside(
+  execution_id uuid, attempt integer, step app_public.workflow_steps
+) returns void
+language plpgsql as $function$
+declare
+  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
+    'retry it, skip the step or cancel the execution.';
+begin
+  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
+    error_code)
+    values (execution_id, step.id, step.sequence, attempt, 'FAILED', now(), reason, 'INTERNAL')
+    on conflict on constraint workflow_step_runs_once do update set status = excluded.status,
+      finished_at = excluded.finished_at, error = excluded.error, error_code = excluded.error_code;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = format('Step %s: %s', step.sequence, reason), resume_at = null, attempts = attempt, deaths = 0,
+      scheduled_at = now()
+    where e.id = execution_id;
+  perform app_private.escalate_execution(execution_id, step, reason);
+  raise warning 'JOB_SET_ASIDE: step % of execution % of organization % is set aside: its process died twice',
+    step.sequence, execution_id, step.organization_id;
+end $function$;
 
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
 create function app_private.set_inventory(
@@ -48151,13 +48521,11 @@ end $function$;
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  -- Only for leads that the viewer has just written: the callers did so as the viewer.
   update app_public.leads l set agent_id = case when agent is distinct from null
     then app_private.agent_for(lead.organization_id, agent,
       coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $function$;
-grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
 -- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
@@ -48485,16 +48853,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Lets those executions go on for which the event has come: [{stepId, executionId, attempt, input}].
-create function app_private.settle_wakeups(results jsonb) returns void
+-- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
+--   | error, code}].
+create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
 language plpgsql as $function$
+#variable_conflict use_variable
 declare
+  held app_public.workflow_executions[];
+begin
+  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  select array_agg(x order by x.id) into held from (
+    select e.* from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder
+      and e.status in ('RUNNING', 'PAUSED')
+    order by e.id for no key update) x;
+  if held is null then
+    return;
+  end if;
+  if not app_private.begin_step((select s from app_public.workflow_steps s where s.id = step_id), held) then
+    return;
+  end if;
+  perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
+    where exists (select from app_public.workflow_executions e
+      where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
+end $function$;
+
+-- What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId |
+--   error, code}]. Those for which the event has come go on, the others wait further.
+create function app_private.settle_wakeups(results jsonb, holder integer) returns void
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  held uuid[];
   woken record;
 begin
+  -- One that was paused meanwhile is looked at when it goes on.
+  held := array(select x.id from (
+    select e.id from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r)
+      and e.holder = holder and e.status = 'RUNNING'
+    order by e.id for no key update) x);
+  delete from app_private.workflow_wakeups w
+    using jsonb_array_elements(results) r cross join lateral jsonb_array_elements_text(r -> 'eventIds') v
+    where w.execution_id = (r ->> 'executionId')::uuid and w.event_id = v::uuid and w.execution_id = any (held);
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder;
   for woken in
-    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(r - 'stepId') as results
-      from jsonb_array_elements(results) r join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
-        group by 1, 2
+    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(case when r ? 'error' then r
+        else r || jsonb_build_object('input',
+          s.config || jsonb_build_object('found', app_private.event_json(v) - 'data' - 'changes')) end) as results
+      from jsonb_array_elements(results) r
+      join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
+      join app_public.workflow_steps s on s.id = (r ->> 'stepId')::uuid
+      left join app_public.events v on v.id = (r ->> 'eventId')::uuid
+      where e.id = any (held) and (r ? 'error' or v.id is not null)
+      group by 1, 2
   loop
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
@@ -48564,8 +48977,8 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error):
---   [{executionId, attempt, input | error}].
+-- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code):
+--   [{executionId, attempt, input | error, code}].
 create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql as $function$
 declare
@@ -48585,6 +48998,9 @@ begin
     from jsonb_array_elements(results) r where r ? 'error';
   if work is not null then
     perform app_private.record_outcomes(step, work, outcomes);
+    update app_public.workflow_step_runs r set error_code = f ->> 'code' from jsonb_array_elements(results) f
+      where f ? 'code' and r.execution_id = (f ->> 'executionId')::uuid and r.sequence = step.sequence
+        and r.attempt = (f ->> 'attempt')::int;
   end if;
 end $function$;
 
@@ -48643,9 +49059,11 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user, plat_worker;
 
--- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], and moves the cursor of the
---   organization.
-create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
+-- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not,
+--   [{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.
+create function app_private.start_by_events(
+  organization_id uuid, upto bigint, starts jsonb, refused jsonb, holder integer
+) returns void
 language plpgsql as $function$
 declare
   home constant uuid := organization_id;
@@ -48653,6 +49071,13 @@ declare
   started int := 0;
   wanted record;
 begin
+  perform from app_private.workflow_streams s where s.organization_id = home and s.holder = start_by_events.holder
+    for no key update;
+  if not found then
+    return; -- another worker has read on
+  end if;
+  perform app_private.note_trigger_error((r ->> 'workflowId')::uuid, r ->> 'error')
+    from jsonb_array_elements(refused) r;
   -- What does not fit into the minute is read again in the next one: an event as a whole.
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
@@ -48679,7 +49104,8 @@ begin
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s
       where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
   perform app_private.count_starts(home, started);
-  update app_private.workflow_streams s set last_sequence = reached where s.organization_id = home;
+  update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
+    where s.organization_id = home;
 end $function$;
 
 -- Starts what the clock and the conditions want.
@@ -48804,6 +49230,36 @@ begin
   -- One import of a project after the other, so that the second finds what the first one made.
   perform pg_advisory_xact_lock(hashtextextended(operation || ' ' || project.id, 0));
   return project;
+end $function$;
+
+-- Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.
+create function app_private.start_run(
+  run_id uuid, subject_ids uuid[], chosen uuid[], error text, holder integer
+) returns void
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  run app_private.workflow_runs;
+begin
+  select r.* into run from app_private.workflow_runs r where r.id = run_id and r.holder = holder for update;
+  if not found then
+    return; -- another worker has it
+  end if;
+  -- Against other runs of the organization, which count against the same minute.
+  perform from app_private.workflow_streams s join app_public.workflows w on w.organization_id = s.organization_id
+    where w.id = run.workflow_id for no key update of s;
+  if error is not null then
+    perform app_private.note_trigger_error(run.workflow_id, error);
+  end if;
+  if chosen <> '{}' then
+    perform app_private.start_by_schedule(run.workflow_id, chosen);
+  end if;
+  delete from app_private.workflow_run_subjects s where s.run_id = run_id and s.subject_id = any (subject_ids);
+  if exists (select from app_private.workflow_run_subjects s where s.run_id = run_id) then
+    update app_private.workflow_runs r set holder = null, held_until = null where r.id = run_id;
+  else
+    delete from app_private.workflow_runs r where r.id = run_id;
+  end if;
 end $function$;
 
 -- Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too
@@ -48995,6 +49451,15 @@ begin
   end loop;
 end $function$;
 
+-- A step of a revision of a workflow.
+create function app_private.step_at(
+  workflow_id uuid, steps_revision integer, sequence integer
+) returns app_public.workflow_steps
+language sql stable as $function$
+  select s.* from app_public.workflow_steps s
+  where s.workflow_id = $1 and s.revision = $2 and s.sequence = $3
+$function$;
+
 -- Carries out steps of the type BRANCH.
 create function app_private.step_branch(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -49102,6 +49567,21 @@ begin
     where e.id = step_export.id and e.status <> step_export.status;
   perform set_config('plat.service', before, true);
 end $function$;
+
+-- What computing a step for executions takes, as JSON texts: of each {executionId, attempt, data}, and with the
+--   first one the step, {id, type, config}.
+create function app_private.step_items(
+  step app_public.workflow_steps, ids uuid[]
+) returns table(execution_id uuid, item text, step text)
+language sql rows 200 as $function$
+  select e.id, jsonb_build_object('executionId', e.id, 'attempt', e.attempts + 1, 'data', d.data)::text,
+    -- Once: a config may be long.
+    case when row_number() over () = 1 then
+      jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config)::text end
+  from app_public.workflow_executions e
+  join app_private.execution_data(ids, step) d on d.execution_id = e.id
+  where e.id = any (ids)
+$function$;
 
 -- Carries out steps of the type NOTIFY_TEAM.
 create function app_private.step_notify_team(
@@ -49600,6 +50080,14 @@ create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
 
+-- The sums of a personalization that the viewer has a part in; null of others.
+create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.personalization_sums(p) from app_public.personalizations p
+  where p.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.sums_of_personalization(uuid) to plat_anonymous, plat_user;
+
 -- Suspends what acted in somebody's name, for the reason.
 create function app_private.suspend(relation text, id uuid, reason text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -49872,6 +50360,9 @@ declare
   address text := lower(input ->> 'email');
   message app_private.contact_messages;
 begin
+  if organization_id is not null and not app_private.viewer_sees('app_public.organizations', organization_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
@@ -49983,6 +50474,9 @@ declare
   was_created boolean;
   message app_public.project_contact_messages;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
@@ -50054,78 +50548,47 @@ end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
 
--- Takes a step for executions for which it is due, as many as fit: carries it out where SQL can, else gives what the
---   worker needs, which settles them in the same transaction. Null where nobody is due.
+-- Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can,
+--   else gives what calling somebody takes. Null where nobody is due.
 create function app_private.take_workflow_step(
-  workflow_id uuid, steps_revision integer, sequence integer, most integer
+  workflow_id uuid, steps_revision integer, sequence integer, most integer, ids uuid[] default null::uuid[]
 ) returns jsonb
 language plpgsql as $function$
 #variable_conflict use_variable
 declare
-  step app_public.workflow_steps;
+  step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
   taken app_public.workflow_executions[];
-  ids uuid[];
   work app_private.step_work[];
-  first_depth int;
-  cause uuid;
-  workflow app_public.workflows;
-  fault text;
 begin
-  select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
-    and s.revision = steps_revision and s.sequence = sequence;
   if app_private.step_way(step) = 'CALL'
     and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
     return null;
   end if;
-  select array_agg(e order by e.id) into taken from (
-    select x.* from app_public.workflow_executions x
-    where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
-      and x.status in ('PENDING', 'RUNNING') and x.holder is null and x.scheduled_at <= now()
-    order by x.scheduled_at limit most for no key update skip locked) e;
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step, most, ids) e;
   if taken is null then
     return null;
   end if;
-  -- The events of one transaction tell one story: what led to it, and how deep.
-  first_depth := taken[1].depth;
-  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
-    then min(e.trigger_event_id::text)::uuid end
-    into ids, cause from unnest(taken) e where e.depth = first_depth;
-  perform app_private.act_as_workflow(first_depth + 1, cause);
-  perform app_private.end_orphans(ids);
-  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
-    and e.status = 'PENDING';
-  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
-  fault := app_private.act_for_workflow(workflow,
-    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
-  perform app_private.set_claims('{}');
-  if fault is not null then
-    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
-        pause_reason = fault || ' Enable the workflow again, then resume.'
-      where e.id = any (ids) and e.status = 'RUNNING';
-    perform app_private.review_principal('app_public.workflows', workflow_id);
+  if not app_private.begin_step(step, taken) then
     return '{}';
   end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
-    from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
+    from app_public.workflow_executions e where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING';
   if work is null then
     return '{}';
   elsif app_private.step_way(step) = 'SQL' then
     perform app_private.perform_step(step, work);
     return '{}';
   end if;
-  return jsonb_build_object('step',
-    jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config, 'name', step.name), 'runs', (
-    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
-        'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id,
+  return jsonb_build_object('step', jsonb_build_object('id', step.id, 'type', step.type), 'runs', (
+    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt,
+        'call', jsonb_build_object('workflowId', workflow_id,
           'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
+            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
-      join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d
-        on d.execution_id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
 
@@ -50763,23 +51226,51 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and app_hidden.setting('scopes') is null)
 $function$;
 
--- Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given
---   what it needs to decide. Null where there is nothing.
-create function app_private.wake_executions(most integer) returns jsonb
-language plpgsql as $function$
+-- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
+--   functions that run as the owner.
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
+  condition text;
+  result boolean;
+begin
+  select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
+      '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
+      'g')), ' or ') into condition
+    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+      and viewer = any (p.polroles);
+  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
+      ~ '\mFROM app_public\.'
+    or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
+    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+  end if;
+  execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
+    into result using id;
+  return result;
+end $function$;
+
+-- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
+--   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
+create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
+  organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
+)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
 declare
   ids uuid[];
-  plain uuid[];
+  decided uuid[];
+  held uuid[];
   woken record;
-  result jsonb;
 begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
-    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED'
+    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
-    return null;
+    return;
   end if;
   perform app_private.end_orphans(ids);
   for woken in
@@ -50794,22 +51285,30 @@ begin
       where e.id = any (ids) and e.status = 'RUNNING' and not s.config ? 'conditions'
       group by s, e.depth
   loop
-    plain := plain || array(select w.execution_id from unnest(woken.work) w);
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.perform_step(woken.step, woken.work);
   end loop;
-  select jsonb_agg(jsonb_build_object('stepId', s.id, 'executionId', e.id, 'attempt', e.attempts + 1, 'config',
-    s.config, 'data', d.data,
-      'events', (select jsonb_agg(app_private.event_json(x) order by x.id) from app_private.workflow_wakeups w
-        join app_public.events x on x.id = w.event_id where w.execution_id = e.id)))
-    into result
+  select array_agg(e.id) into held
     from app_public.workflow_executions e
     join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
       and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
-    cross join lateral app_private.execution_data(array[e.id], s) d
-    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions' and e.id <> all (coalesce(plain, '{}'));
-  delete from app_private.workflow_wakeups w where w.execution_id = any (ids);
-  return coalesce(result, '[]');
+    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions';
+  update app_public.workflow_executions e set holder = holder, held_until = now() + lease where e.id = any (held);
+  return query
+    select e.organization_id, s.id, e.id, e.attempts + 1, v.ids, jsonb_build_object(
+        'condition', s.config -> 'conditions', 'data', d.data, 'events', v.events)::text
+      from app_public.workflow_executions e
+      join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+        and s.sequence = e.current_step
+      cross join lateral app_private.execution_data(array[e.id], s) d
+      cross join lateral (select array_agg(x.id order by x.id) as ids,
+          jsonb_agg(app_private.event_json(x) order by x.id) as events
+        from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
+        where w.execution_id = e.id) v
+      where e.id = any (held) and v.ids is not null;
+  -- What is to be decided is so by settle_wakeups: until then somebody else would look, should the worker die.
+  delete from app_private.workflow_wakeups w
+    where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the

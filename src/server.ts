@@ -3,6 +3,7 @@ import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
+import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
@@ -98,6 +99,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const drafts = createDraftProvider(config.ai);
     const sms = createSmsProvider(config);
 
+    const compute = createCompute({ log });
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -130,6 +133,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             integrations: createIntegrations({
               seal,
               policy: { loopback: config.loopbackWebhooks },
+              compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
               query: (text, values) => viewers.query(text, values),
@@ -148,6 +152,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         connectionString: database.ownerUrl,
         seal,
         loopback: config.loopbackWebhooks,
+        compute,
         log,
       };
       const dispatcher = await startDispatcher(sending);
@@ -157,6 +162,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const triggers = await startTriggers(sending);
       shutdown.add("triggers", triggers.stop);
     }
+    // Before those who wait for a computation: what they hold is given back.
+    shutdown.add("computations", compute.stop);
 
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
@@ -179,6 +186,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         location: createLocationProvider(config),
         payments: payments.processor,
         sms,
+        compute,
         log,
       };
       const api = await reloadableApi(async () => {

@@ -30,6 +30,9 @@ declare
   address text := lower(input ->> 'email');
   message app_private.contact_messages;
 begin
+  if organization_id is not null and not app_private.viewer_sees('app_public.organizations', organization_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));

@@ -43,7 +43,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -73,8 +77,8 @@ begin
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $$;
 comment on function app_private.invite_buyer(uuid,text,text) is
-  E'@withoutViewer Callers have seen the purchase as the viewer, who may change it.\n\nVoids the former link of a '
-  'purchase and enqueues the mail with a new one; refuses floods of mail.';
+  'Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses '
+  'floods of mail.';
 grant execute on function app_private.invite_buyer to plat_user;
 
 create function app_public.invite_buyer(buyer_id uuid, email app_public.email_address default null,

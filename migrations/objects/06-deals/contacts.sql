@@ -27,9 +27,7 @@ begin
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $$;
 comment on function app_private.lock_lead_or_buyer(uuid,uuid) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a purchase and its lead, before what hangs on '
-  'them.';
-grant execute on function app_private.lock_lead_or_buyer to plat_user;
+  'Locks a purchase and its lead, before what hangs on them.';
 
 create function app_private.tg__deal_child() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

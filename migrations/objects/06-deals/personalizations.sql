@@ -181,16 +181,16 @@ create function app_public.personalizations_currency(p app_public.personalizatio
 language sql stable as $$ select app_private.project_currency(p.project_id) $$;
 
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
-language sql stable as $$ select (app_private.personalization_sums(p)).selections $$;
+language sql stable as $$ select (app_private.sums_of_personalization(p.id)).selections $$;
 
 create function app_public.personalizations_credits_total(p app_public.personalizations) returns app_public.money
-language sql stable as $$ select (app_private.personalization_sums(p)).credits $$;
+language sql stable as $$ select (app_private.sums_of_personalization(p.id)).credits $$;
 
 create function app_public.personalizations_discounts_total(p app_public.personalizations) returns app_public.money
-language sql stable as $$ select (app_private.personalization_sums(p)).discounts $$;
+language sql stable as $$ select (app_private.sums_of_personalization(p.id)).discounts $$;
 
 create function app_public.personalizations_total(p app_public.personalizations) returns app_public.money
-language sql stable as $$ select (app_private.personalization_sums(p)).total $$;
+language sql stable as $$ select (app_private.sums_of_personalization(p.id)).total $$;
 
 create function app_public.personalizations_allowed_transitions(p app_public.personalizations) returns
   app_public.transition[]

@@ -1,4 +1,3 @@
-import { sanitizeMailHtml } from "./sanitizeHtml.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
 /** All texts that the service sends, one function each. */
@@ -296,7 +295,7 @@ export function composedMail(
   const { subject, html, organization, workflow, toTeam } = values;
   return render({
     subject,
-    html: html === null ? null : sanitizeMailHtml(html),
+    html,
     ...written(
       values,
       toTeam
