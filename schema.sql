@@ -124,6 +124,13 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+create trigger _970_parents after insert on app_public.access_tokens
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__parents();
+create trigger _970_parents_again after update of organization_id, user_id on app_public.access_tokens
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_access_tokens__parents();
 
 create function app_private.tg_access_token__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -294,6 +301,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_access_tokens__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_access_tokens__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -380,11 +408,17 @@ create policy sellers on app_public.agents for select to plat_user
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 
 grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.agents to plat_user;
@@ -420,6 +454,13 @@ create trigger _950_events_insert after insert on app_public.agents
 create trigger _950_events_update after update on app_public.agents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agents__event_update();
+create trigger _970_parents after insert on app_public.agents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agents__parents();
+create trigger _970_parents_again after update of organization_id on app_public.agents
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_agents__parents();
 
 create function app_private.tg_agents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -556,6 +597,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -689,7 +749,7 @@ create policy sellers on app_public.agreements for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
@@ -720,7 +780,7 @@ create policy sellers_delete on app_public.agreements for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -743,7 +803,7 @@ create policy sellers_insert on app_public.agreements for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -766,7 +826,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -826,6 +886,17 @@ create trigger _950_events_insert after insert on app_public.agreements
 create trigger _950_events_update after update on app_public.agreements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agreements__event_update();
+create trigger _970_parents after insert on app_public.agreements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreements__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.agreements
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_agreements__parents();
 
 create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1046,6 +1117,29 @@ begin
   end if;
   return old;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_agreements__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1360,6 +1454,17 @@ create trigger _950_events_insert after insert on app_public.appointments
 create trigger _950_events_update after update on app_public.appointments
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_appointments__event_update();
+create trigger _970_parents after insert on app_public.appointments
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_appointments__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.appointments
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_appointments__parents();
 
 create function app_private.tg_appointments__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1601,6 +1706,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_appointments__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_appointments__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -1749,7 +1877,8 @@ create table app_public.buyers (
   financing_type           app_public.financing_type, -- How the home is paid.
   -- Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.
   financing_contingency    boolean,
-  amount_financed          app_public.money, -- How much of it is a loan.
+  -- How much of it is a loan; a term of the sale, for whoever sees the purchase.
+  amount_financed          app_public.money,
   price                    app_public.money             not null, -- Purchase price.
   contract_sent_at         timestamp with time zone, -- When the contract was sent.
   -- @filter
@@ -2072,6 +2201,23 @@ create trigger _950_events_insert after insert on app_public.buyers
 create trigger _950_events_update after update on app_public.buyers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_buyers__event_update();
+create trigger _970_parents after insert on app_public.buyers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyers__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, lead_id, lot_id, project_id,
+reservation_id, source_id, unit_id on app_public.buyers
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.source_id is distinct from new.source_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_buyers__parents();
 
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2577,6 +2723,39 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3075,7 +3254,7 @@ create policy sellers on app_public.contacts for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -3098,7 +3277,7 @@ create policy sellers_delete on app_public.contacts for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3121,7 +3300,7 @@ create policy sellers_insert on app_public.contacts for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3144,7 +3323,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3180,6 +3359,17 @@ create trigger _950_events_insert after insert on app_public.contacts
 create trigger _950_events_update after update on app_public.contacts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_contacts__event_update();
+create trigger _970_parents after insert on app_public.contacts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_contacts__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.contacts
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_contacts__parents();
 
 create function app_private.tg_contacts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -3386,6 +3576,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_contacts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3500,6 +3713,13 @@ create trigger _950_events_insert after insert on app_public.custom_exports
 create trigger _950_events_update after update on app_public.custom_exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_exports__event_update();
+create trigger _970_parents after insert on app_public.custom_exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_exports__parents();
 
 create function app_private.tg_custom_exports__check() returns trigger
 language plpgsql as $function$
@@ -3686,6 +3906,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.custom_exports_events(r app_public.custom_exports) returns setof app_public.events
 language sql stable rows 20
@@ -3816,6 +4057,13 @@ create trigger _950_events_insert after insert on app_public.custom_reports
 create trigger _950_events_update after update on app_public.custom_reports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_reports__event_update();
+create trigger _970_parents after insert on app_public.custom_reports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_reports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_reports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_reports__parents();
 
 create function app_private.tg_custom_reports__check() returns trigger
 language plpgsql as $function$
@@ -4016,6 +4264,27 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_reports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4253,6 +4522,13 @@ create trigger _950_events_insert after insert on app_public.deposit_schedule_mi
 create trigger _950_events_update after update on app_public.deposit_schedule_milestones
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposit_schedule_milestones__event_update();
+create trigger _970_parents after insert on app_public.deposit_schedule_milestones
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposit_schedule_milestones__parents();
+create trigger _970_parents_again after update of project_id on app_public.deposit_schedule_milestones
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_deposit_schedule_milestones__parents();
 
 create function app_private.tg_deposit_schedule_milestones__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -4414,6 +4690,25 @@ begin
     n.due_offset_days,
     n.due_date) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposit_schedule_milestones__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4584,7 +4879,7 @@ create policy sellers on app_public.deposits for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.read')))
           )
         )
       end
@@ -4615,7 +4910,7 @@ create policy sellers_delete on app_public.deposits for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4638,7 +4933,7 @@ create policy sellers_insert on app_public.deposits for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4661,7 +4956,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4711,6 +5006,19 @@ create trigger _950_events_insert after insert on app_public.deposits
 create trigger _950_events_update after update on app_public.deposits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposits__event_update();
+create trigger _970_parents after insert on app_public.deposits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposits__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+reservation_id on app_public.deposits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+  )
+  execute function app_private.tg_deposits__parents();
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5049,6 +5357,31 @@ begin
   end if;
   return new;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5418,6 +5751,13 @@ create trigger _950_events_insert after insert on app_public.escalation_tickets
 create trigger _950_events_update after update on app_public.escalation_tickets
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_escalation_tickets__event_update();
+create trigger _970_parents after insert on app_public.escalation_tickets
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_escalation_tickets__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.escalation_tickets
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_escalation_tickets__parents();
 
 create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5683,6 +6023,27 @@ begin
     n.resolved_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_escalation_tickets__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6027,6 +6388,13 @@ create trigger _950_events_insert after insert on app_public.exports
 create trigger _950_events_update after update on app_public.exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_exports__event_update();
+create trigger _970_parents after insert on app_public.exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_exports__parents();
 
 -- Row trigger that enqueues the task named by its argument with {id}.
 create function app_private.tg__add_job() returns trigger
@@ -6275,6 +6643,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -6404,6 +6793,13 @@ create trigger _950_events_insert after insert on app_public.fallout_reasons
 create trigger _950_events_update after update on app_public.fallout_reasons
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_fallout_reasons__event_update();
+create trigger _970_parents after insert on app_public.fallout_reasons
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_fallout_reasons__parents();
+create trigger _970_parents_again after update of project_id on app_public.fallout_reasons
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_fallout_reasons__parents();
 
 create function app_private.tg_fallout_reasons__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6544,6 +6940,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_fallout_reasons__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6707,6 +7122,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_document
 create trigger _950_events_update after update on app_public.floor_plan_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_documents__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_documents__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_documents
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_documents__parents();
 
 create function app_private.tg_floor_plan_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6885,6 +7307,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_documents_events(
   r app_public.floor_plan_documents
@@ -7046,6 +7489,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_drawings
 create trigger _950_events_update after update on app_public.floor_plan_drawings
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_drawings__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_drawings
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_drawings__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_drawings
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_drawings__parents();
 
 create function app_private.tg_floor_plan_drawings__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7245,6 +7695,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_drawings__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_drawings_events(
   r app_public.floor_plan_drawings
@@ -7417,6 +7888,14 @@ create trigger _950_events_insert after insert on app_public.floor_plan_elevatio
 create trigger _950_events_update after update on app_public.floor_plan_elevation_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_elevation_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_elevation_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_elevation_images__parents();
+create trigger _970_parents_again after update of floor_plan_id,
+project_id on app_public.floor_plan_elevation_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_elevation_images__parents();
 
 create function app_private.tg_floor_plan_elevation_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7616,6 +8095,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_elevation_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_elevation_images_events(
   r app_public.floor_plan_elevation_images
@@ -7784,6 +8284,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_images
 create trigger _950_events_update after update on app_public.floor_plan_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_images__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_images__parents();
 
 create function app_private.tg_floor_plan_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7966,6 +8473,27 @@ begin
     n.deleted_at,
     n.floor_plan_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -8156,6 +8684,13 @@ create trigger _950_events_insert after insert on app_public.floor_plans
 create trigger _950_events_update after update on app_public.floor_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plans__event_update();
+create trigger _970_parents after insert on app_public.floor_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.floor_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plans__parents();
 
 create function app_private.tg_floor_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8411,6 +8946,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_floor_plans__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -8646,8 +9200,8 @@ create table app_public.lead_notes (
 
 create index lead_notes_author on app_public.lead_notes (author_id);
 create index lead_notes_buyer on app_public.lead_notes (buyer_id, pinned desc, id desc) where deleted_at is null;
+create index lead_notes_in_project on app_public.lead_notes (project_id, id desc);
 create index lead_notes_lead on app_public.lead_notes (lead_id, pinned desc, id desc) where deleted_at is null;
-create index lead_notes_project on app_public.lead_notes (project_id, id desc) where deleted_at is null;
 
 alter table app_public.lead_notes enable row level security;
 create policy readers on app_public.lead_notes for select to plat_user
@@ -8669,7 +9223,7 @@ create policy readers on app_public.lead_notes for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -8686,7 +9240,7 @@ create policy readers on app_public.lead_notes for select to plat_user
           when lead_id is not null then (
             select d.assignee_id from app_public.leads d where d.id = lead_notes.lead_id
           ) = (select app_public.current_user_id())
-          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         end
       )
     )
@@ -8713,7 +9267,7 @@ create policy writers_delete on app_public.lead_notes for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8737,7 +9291,7 @@ create policy writers_insert on app_public.lead_notes for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8764,7 +9318,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8796,6 +9350,17 @@ create trigger _950_events_insert after insert on app_public.lead_notes
 create trigger _950_events_update after update on app_public.lead_notes
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_notes__event_update();
+create trigger _970_parents after insert on app_public.lead_notes
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_notes__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.lead_notes
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_lead_notes__parents();
 
 create function app_private.tg_lead_notes__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8953,6 +9518,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_notes__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -9055,6 +9643,13 @@ create trigger _950_events_insert after insert on app_public.lead_sources
 create trigger _950_events_update after update on app_public.lead_sources
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_sources__event_update();
+create trigger _970_parents after insert on app_public.lead_sources
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_sources__parents();
+create trigger _970_parents_again after update of project_id on app_public.lead_sources
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lead_sources__parents();
 
 create function app_private.tg_lead_sources__code() returns trigger
 language plpgsql as $function$
@@ -9226,6 +9821,25 @@ begin
   update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_sources__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What happened to it, latest first.
 create function app_public.lead_sources_events(r app_public.lead_sources) returns setof app_public.events
@@ -9544,6 +10158,19 @@ create trigger _950_events_insert after insert on app_public.leads
 create trigger _950_events_update after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__event_update();
+create trigger _970_parents after insert on app_public.leads
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_leads__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, project_id,
+source_id on app_public.leads
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.project_id is distinct from new.project_id
+    or old.source_id is distinct from new.source_id
+  )
+  execute function app_private.tg_leads__parents();
 
 create function app_private.tg_leads__assign() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -9933,6 +10560,31 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_leads__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10295,6 +10947,17 @@ create trigger _950_events_insert after insert on app_public.lease_permits
 create trigger _950_events_update after update on app_public.lease_permits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lease_permits__event_update();
+create trigger _970_parents after insert on app_public.lease_permits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lease_permits__parents();
+create trigger _970_parents_again after update of buyer_id, project_id, unit_id on app_public.lease_permits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_lease_permits__parents();
 
 create function app_private.tg_lease_permits__buyer() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10476,6 +11139,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lease_permits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10644,6 +11330,13 @@ create trigger _950_events_insert after insert on app_public.lot_images
 create trigger _950_events_update after update on app_public.lot_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lot_images__event_update();
+create trigger _970_parents after insert on app_public.lot_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lot_images__parents();
+create trigger _970_parents_again after update of lot_id, project_id on app_public.lot_images
+  for each row
+  when (old.lot_id is distinct from new.lot_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lot_images__parents();
 
 create function app_private.tg_lot_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10829,6 +11522,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lot_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.lot_images_events(r app_public.lot_images) returns setof app_public.events
 language sql stable rows 20
@@ -11000,6 +11714,13 @@ create trigger _950_events_insert after insert on app_public.lots
 create trigger _950_events_update after update on app_public.lots
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lots__event_update();
+create trigger _970_parents after insert on app_public.lots
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lots__parents();
+create trigger _970_parents_again after update of project_id on app_public.lots
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lots__parents();
 
 create function app_private.tg_lots__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11217,6 +11938,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lots__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -11551,6 +12291,20 @@ create trigger _950_events_insert after insert on app_public.negotiations
 create trigger _950_events_update after update on app_public.negotiations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_negotiations__event_update();
+create trigger _970_parents after insert on app_public.negotiations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_negotiations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id, reservation_id,
+unit_id on app_public.negotiations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_negotiations__parents();
 
 -- What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation,
 --   the status of the lead.
@@ -11887,6 +12641,33 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_negotiations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- Offers say again what their negotiation says, so that lists of them go along an index.
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12072,6 +12853,15 @@ create trigger _950_events_insert after insert on app_public.offer_responses
 create trigger _950_events_update after update on app_public.offer_responses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offer_responses__event_update();
+create trigger _970_parents after insert on app_public.offer_responses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offer_responses__parents();
+create trigger _970_parents_again after update of fallout_reason_id, project_id on app_public.offer_responses
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_offer_responses__parents();
 
 create function app_private.tg_offer_responses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12219,6 +13009,27 @@ begin
     n.responded_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offer_responses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -12484,6 +13295,21 @@ create trigger _950_events_insert after insert on app_public.offers
 create trigger _950_events_update after update on app_public.offers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offers__event_update();
+create trigger _970_parents after insert on app_public.offers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offers__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, negotiation_id, project_id, reservation_id,
+unit_id on app_public.offers
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.negotiation_id is distinct from new.negotiation_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_offers__parents();
 
 create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12898,6 +13724,35 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.negotiations p where p.id = n.negotiation_id) is not null) then 'negotiations negotiation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.negotiations p where p.id = new.negotiation_id) is not null then 'negotiations negotiation_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_offers__withdrawn() returns trigger
 language plpgsql as $function$
 begin
@@ -13047,6 +13902,13 @@ create trigger _950_events_insert after insert on app_public.open_houses
 create trigger _950_events_update after update on app_public.open_houses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_open_houses__event_update();
+create trigger _970_parents after insert on app_public.open_houses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_open_houses__parents();
+create trigger _970_parents_again after update of project_id on app_public.open_houses
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_open_houses__parents();
 
 create function app_private.tg_open_houses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13246,6 +14108,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_open_houses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_open_houses__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -13386,6 +14267,13 @@ create trigger _950_events_insert after insert on app_public.organization_avatar
 create trigger _950_events_update after update on app_public.organization_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_avatars__event_update();
+create trigger _970_parents after insert on app_public.organization_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_avatars__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_avatars
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_avatars__parents();
 
 create function app_private.tg_organization_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13554,6 +14442,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -13745,6 +14652,13 @@ create trigger _950_events_insert after insert on app_public.organization_integr
 create trigger _950_events_update after update on app_public.organization_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_integrations__event_update();
+create trigger _970_parents after insert on app_public.organization_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_integrations__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_integrations
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_integrations__parents();
 
 create function app_private.tg_organization_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13916,6 +14830,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -14046,6 +14979,13 @@ create trigger _950_events_insert after insert on app_public.organization_invite
 create trigger _950_events_update after update on app_public.organization_invites
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_invites__event_update();
+create trigger _970_parents after insert on app_public.organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_invites__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_invites
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_invites__parents();
 
 create function app_private.tg_organization_invites__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14231,6 +15171,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_invites__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.organization_invites_events(
   r app_public.organization_invites
@@ -14370,6 +15329,14 @@ create trigger _950_events_insert after insert on app_public.organization_paymen
 create trigger _950_events_update after update on app_public.organization_payments_representatives
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_payments_representatives__event_update();
+create trigger _970_parents after insert on app_public.organization_payments_representatives
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_payments_representatives__parents();
+create trigger _970_parents_again after update of organization_id on
+  app_public.organization_payments_representatives
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_payments_representatives__parents();
 
 create function app_private.tg_organization_payments_representatives__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14541,6 +15508,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_payments_representatives__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -14660,6 +15646,14 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+create trigger _970_parents after insert on app_public.organization_user_connections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_user_connections__parents();
+create trigger _970_parents_again after update of organization_id,
+user_id on app_public.organization_user_connections
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_organization_user_connections__parents();
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14841,6 +15835,27 @@ begin
   end if;
   return case when tg_op = 'DELETE' then old else new end;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_user_connections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What happened to it, latest first.
 create function app_public.organization_user_connections_events(
@@ -15330,6 +16345,45 @@ create policy payer on app_public.payment_intents for select to plat_user
 
 grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
 
+create trigger _970_parents after insert on app_public.payment_intents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_payment_intents__parents();
+create trigger _970_parents_again after update of created_by_id, organization_id, project_id,
+user_id on app_public.payment_intents
+  for each row
+  when (
+    old.created_by_id is distinct from new.created_by_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_payment_intents__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_payment_intents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
 language sql stable as $function$
@@ -15481,6 +16535,18 @@ create trigger _950_events_insert after insert on app_public.personalization_cre
 create trigger _950_events_update after update on app_public.personalization_credits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_credits__event_update();
+create trigger _970_parents after insert on app_public.personalization_credits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_credits__parents();
+create trigger _970_parents_again after update of personalization_id, project_id,
+promotion_id on app_public.personalization_credits
+  for each row
+  when (
+    old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_credits__parents();
 
 create function app_private.tg_personalization_credits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15628,6 +16694,29 @@ begin
     n.promotion_id,
     n.created_by_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_credits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -15808,6 +16897,19 @@ create trigger _950_events_insert after insert on app_public.personalization_dis
 create trigger _950_events_update after update on app_public.personalization_discounts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_discounts__event_update();
+create trigger _970_parents after insert on app_public.personalization_discounts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_discounts__parents();
+create trigger _970_parents_again after update of category_id, personalization_id, project_id,
+promotion_id on app_public.personalization_discounts
+  for each row
+  when (
+    old.category_id is distinct from new.category_id
+    or old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_discounts__parents();
 
 create function app_private.tg_personalization_discounts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15986,6 +17088,31 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_discounts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- What it takes off, rounded half up to the digits of the currency.
@@ -16097,6 +17224,18 @@ grant update (quantity, note) on app_public.personalization_selections to plat_u
 
 create trigger _200_check before insert or delete or update on app_public.personalization_selections
   for each row execute function app_private.tg_personalization_selections__check();
+create trigger _970_parents after insert on app_public.personalization_selections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_selections__parents();
+create trigger _970_parents_again after update of element_id, option_id,
+personalization_id on app_public.personalization_selections
+  for each row
+  when (
+    old.element_id is distinct from new.element_id
+    or old.option_id is distinct from new.option_id
+    or old.personalization_id is distinct from new.personalization_id
+  )
+  execute function app_private.tg_personalization_selections__parents();
 
 create function app_private.tg_personalization_selections__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16154,6 +17293,29 @@ begin
   new.element_id := element.id;
   return new;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_selections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_options p where p.id = n.option_id) is not null) then 'spec_options option_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id'
+      when (select p.deleted_at from app_public.spec_options p where p.id = new.option_id) is not null then 'spec_options option_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- @notNull
 --
@@ -16224,7 +17386,7 @@ create table app_public.personalizations (
   approved_by_id           uuid, -- Who agreed.
   signed_at                timestamp with time zone, -- When it was signed.
   locked_at                timestamp with time zone, -- Since when it is being built.
-  due_on                   date, -- By when the options are to be chosen.
+  due_on                   date, -- By when the options are to be chosen; set by the sales team.
   notes                    app_public.long_text, -- Notes that the buyer reads too.
   -- @behavior -insert -update
   --
@@ -16361,7 +17523,7 @@ create trigger _300_state_first before insert on app_public.personalizations
   execute function app_private.tg__state('personalization', 't');
 create trigger _310_prepare before update on app_public.personalizations
   for each row
-  when (old.status::text is distinct from new.status::text)
+  when (old.status::text is distinct from new.status::text or old.due_on is distinct from new.due_on)
   execute function app_private.tg_personalizations__prepare();
 create trigger _900_soft_delete before delete on app_public.personalizations
   for each row execute function app_private.tg__soft_delete();
@@ -16376,6 +17538,19 @@ create trigger _950_events_insert after insert on app_public.personalizations
 create trigger _950_events_update after update on app_public.personalizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalizations__event_update();
+create trigger _970_parents after insert on app_public.personalizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalizations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+unit_id on app_public.personalizations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_personalizations__parents();
 
 create function app_private.tg_personalizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16591,6 +17766,31 @@ begin
   return old;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -16625,7 +17825,13 @@ begin
     else
       new.assignee_id := app_public.current_user_id();
     end if;
+    if new.due_on is not null then
+      perform app_private.require_due_on(new);
+    end if;
     return new;
+  end if;
+  if new.due_on is distinct from old.due_on then
+    perform app_private.require_due_on(old);
   end if;
   if new.status is distinct from old.status then
     case new.status
@@ -16877,7 +18083,7 @@ create policy sellers on app_public.phone_calls for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -16900,7 +18106,7 @@ create policy sellers_delete on app_public.phone_calls for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16923,7 +18129,7 @@ create policy sellers_insert on app_public.phone_calls for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16946,7 +18152,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16987,6 +18193,17 @@ create trigger _950_events_insert after insert on app_public.phone_calls
 create trigger _950_events_update after update on app_public.phone_calls
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_phone_calls__event_update();
+create trigger _970_parents after insert on app_public.phone_calls
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_phone_calls__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.phone_calls
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_phone_calls__parents();
 
 create function app_private.tg_phone_calls__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17197,6 +18414,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_phone_calls__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_phone_calls__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -17302,6 +18542,13 @@ create trigger _950_events_insert after insert on app_public.processor_cards
 create trigger _950_events_update after update on app_public.processor_cards
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_cards__event_update();
+create trigger _970_parents after insert on app_public.processor_cards
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_cards__parents();
+create trigger _970_parents_again after update of user_id on app_public.processor_cards
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_processor_cards__parents();
 
 create function app_private.tg_processor_cards__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17470,6 +18717,25 @@ begin
     n.removed_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_cards__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -17738,6 +19004,22 @@ create trigger _950_events_insert after insert on app_public.processor_charges
 create trigger _950_events_update after update on app_public.processor_charges
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_charges__event_update();
+create trigger _970_parents after insert on app_public.processor_charges
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_charges__parents();
+create trigger _970_parents_again after update of buyer_id, deposit_id, lead_id, organization_id, project_id,
+reservation_id, user_id on app_public.processor_charges
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.deposit_id is distinct from new.deposit_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_processor_charges__parents();
 
 create function app_private.tg_processor_charges__begin() returns trigger
 language plpgsql as $function$
@@ -18102,6 +19384,37 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_charges__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.deposits p where p.id = n.deposit_id) is not null) then 'deposits deposit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.deposits p where p.id = new.deposit_id) is not null then 'deposits deposit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps by hand from its status: none, money is refunded.
@@ -18231,6 +19544,13 @@ create trigger _100_same before update on app_public.processor_refunds
   execute function app_private.tg_processor_charges__keep();
 create trigger _500_count after insert or update of status on app_public.processor_refunds
   for each row execute function app_private.tg_processor_refunds__count();
+create trigger _970_parents after insert on app_public.processor_refunds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_refunds__parents();
+create trigger _970_parents_again after update of created_by_id on app_public.processor_refunds
+  for each row
+  when (old.created_by_id is distinct from new.created_by_id)
+  execute function app_private.tg_processor_refunds__parents();
 
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18254,6 +19574,25 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_refunds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What the team should know; null without the permission finance.read.
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
@@ -18388,6 +19727,13 @@ create trigger _950_events_insert after insert on app_public.project_avatars
 create trigger _950_events_update after update on app_public.project_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_avatars__event_update();
+create trigger _970_parents after insert on app_public.project_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_avatars__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_avatars
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_avatars__parents();
 
 create function app_private.tg_project_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18566,6 +19912,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_avatars_events(r app_public.project_avatars) returns setof app_public.events
 language sql stable rows 20
@@ -18682,6 +20047,13 @@ create trigger _950_events_insert after insert on app_public.project_collections
 create trigger _950_events_update after update on app_public.project_collections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_collections__event_update();
+create trigger _970_parents after insert on app_public.project_collections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_collections__parents();
+create trigger _970_parents_again after update of organization_id on app_public.project_collections
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_project_collections__parents();
 
 create function app_private.tg_project_collections__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18822,6 +20194,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_collections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -18991,6 +20382,13 @@ create trigger _950_events_insert after insert on app_public.project_contact_mes
 create trigger _950_events_update after update on app_public.project_contact_messages
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_contact_messages__event_update();
+create trigger _970_parents after insert on app_public.project_contact_messages
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_contact_messages__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.project_contact_messages
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_contact_messages__parents();
 
 create function app_private.tg_project_contact_messages__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19218,6 +20616,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_contact_messages__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
 --   lead.
 create function app_public.project_contact_messages_confirmed_at(
@@ -19403,6 +20822,13 @@ create trigger _950_events_insert after insert on app_public.project_documents
 create trigger _950_events_update after update on app_public.project_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_documents__event_update();
+create trigger _970_parents after insert on app_public.project_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_documents__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_documents
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_documents__parents();
 
 create function app_private.tg_project_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19574,6 +21000,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_documents_events(r app_public.project_documents) returns setof app_public.events
 language sql stable rows 20
@@ -19725,6 +21170,13 @@ create trigger _950_events_insert after insert on app_public.project_images
 create trigger _950_events_update after update on app_public.project_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_images__event_update();
+create trigger _970_parents after insert on app_public.project_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_images__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_images
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_images__parents();
 
 create function app_private.tg_project_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19917,6 +21369,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_project_images__spec_options() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -20020,6 +21491,13 @@ create trigger _950_events_insert after insert on app_public.project_organizatio
 create trigger _950_events_update after update on app_public.project_organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_organizations__event_update();
+create trigger _970_parents after insert on app_public.project_organizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organizations__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.project_organizations
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_organizations__parents();
 
 create function app_private.tg_project_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20132,6 +21610,27 @@ begin
     n.role,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_organizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20253,6 +21752,13 @@ create trigger _950_events_insert after insert on app_public.project_testimonial
 create trigger _950_events_update after update on app_public.project_testimonials
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_testimonials__event_update();
+create trigger _970_parents after insert on app_public.project_testimonials
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_testimonials__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_testimonials
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_testimonials__parents();
 
 create function app_private.tg_project_testimonials__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20414,6 +21920,25 @@ begin
     n.published,
     n.sequence) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_testimonials__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20632,6 +22157,13 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
+create trigger _970_parents after insert on app_public.projects
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_projects__parents();
+create trigger _970_parents_again after update of organization_id on app_public.projects
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_projects__parents();
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20959,6 +22491,25 @@ begin
     values (new.id, new.organization_id, new.organization_id, 'OWNER');
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_projects__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21341,6 +22892,13 @@ create trigger _950_events_insert after insert on app_public.promotions
 create trigger _950_events_update after update on app_public.promotions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_promotions__event_update();
+create trigger _970_parents after insert on app_public.promotions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_promotions__parents();
+create trigger _970_parents_again after update of project_id on app_public.promotions
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_promotions__parents();
 
 create function app_private.tg_promotions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21596,6 +23154,25 @@ begin
     select new.id, new.project_id, i::uuid from unnest(new.floor_plan_ids::text[]) i;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_promotions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_promotions__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21900,6 +23477,13 @@ create trigger _950_events_insert after insert on app_public.reservation_documen
 create trigger _950_events_update after update on app_public.reservation_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservation_documents__event_update();
+create trigger _970_parents after insert on app_public.reservation_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservation_documents__parents();
+create trigger _970_parents_again after update of project_id, reservation_id on app_public.reservation_documents
+  for each row
+  when (old.project_id is distinct from new.project_id or old.reservation_id is distinct from new.reservation_id)
+  execute function app_private.tg_reservation_documents__parents();
 
 create function app_private.tg_reservation_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -22082,6 +23666,27 @@ begin
     n.visible_to_buyer,
     n.reservation_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservation_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -22414,6 +24019,21 @@ create trigger _950_events_insert after insert on app_public.reservations
 create trigger _950_events_update after update on app_public.reservations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservations__event_update();
+create trigger _970_parents after insert on app_public.reservations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservations__parents();
+create trigger _970_parents_again after update of fallout_reason_id, lead_id, lot_id, project_id, purchase_id,
+unit_id on app_public.reservations
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.purchase_id is distinct from new.purchase_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_reservations__parents();
 
 -- The project of a reservation is that of its unit or lot, which the lead must be of too.
 create function app_private.tg_reservations__about() returns trigger
@@ -22881,6 +24501,35 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.purchase_id) is not null) then 'buyers purchase_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.purchase_id) is not null then 'buyers purchase_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_reservations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -23156,6 +24805,13 @@ create trigger _950_events_insert after insert on app_public.sales_offices
 create trigger _950_events_update after update on app_public.sales_offices
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_sales_offices__event_update();
+create trigger _970_parents after insert on app_public.sales_offices
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_sales_offices__parents();
+create trigger _970_parents_again after update of project_id on app_public.sales_offices
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_sales_offices__parents();
 
 create function app_private.tg_sales_offices__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23296,6 +24952,25 @@ begin
     n.by_appointment_only,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_sales_offices__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -23461,6 +25136,13 @@ create trigger _950_events_insert after insert on app_public.service_intelligenc
 create trigger _950_events_update after update on app_public.service_intelligence_generations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_service_intelligence_generations__event_update();
+create trigger _970_parents after insert on app_public.service_intelligence_generations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_service_intelligence_generations__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.service_intelligence_generations
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_service_intelligence_generations__parents();
 
 create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23659,6 +25341,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_service_intelligence_generations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the draft can take by hand from its status.
@@ -23808,6 +25511,13 @@ create trigger _950_events_insert after insert on app_public.site_plans
 create trigger _950_events_update after update on app_public.site_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_site_plans__event_update();
+create trigger _970_parents after insert on app_public.site_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_site_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.site_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_site_plans__parents();
 
 create function app_private.tg_site_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24000,6 +25710,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_site_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_site_plans__primary() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -24130,6 +25859,13 @@ create trigger _950_events_insert after insert on app_public.spec_categories
 create trigger _950_events_update after update on app_public.spec_categories
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_categories__event_update();
+create trigger _970_parents after insert on app_public.spec_categories
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_categories__parents();
+create trigger _970_parents_again after update of project_id on app_public.spec_categories
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_categories__parents();
 
 create function app_private.tg_spec_categories__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24259,6 +25995,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_categories__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.spec_categories_events(r app_public.spec_categories) returns setof app_public.events
 language sql stable rows 20
@@ -24375,6 +26130,13 @@ create trigger _950_events_insert after insert on app_public.spec_elements
 create trigger _950_events_update after update on app_public.spec_elements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_elements__event_update();
+create trigger _970_parents after insert on app_public.spec_elements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_elements__parents();
+create trigger _970_parents_again after update of category_id, project_id on app_public.spec_elements
+  for each row
+  when (old.category_id is distinct from new.category_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_elements__parents();
 
 create function app_private.tg_spec_elements__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24529,6 +26291,27 @@ begin
     n.required,
     n.lock_phase) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_elements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -24687,6 +26470,13 @@ create trigger _950_events_insert after insert on app_public.spec_options
 create trigger _950_events_update after update on app_public.spec_options
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_options__event_update();
+create trigger _970_parents after insert on app_public.spec_options
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_options__parents();
+create trigger _970_parents_again after update of element_id, project_id on app_public.spec_options
+  for each row
+  when (old.element_id is distinct from new.element_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_options__parents();
 
 create function app_private.tg_spec_options__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24892,6 +26682,27 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_options__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_spec_options__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -25048,42 +26859,73 @@ create policy seers on app_public.tasks for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and true)
     end
   );
 create policy workers_delete on app_public.tasks for delete to plat_user
   using (
-    created_by_id = (select app_public.current_user_id())
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
-  );
-create policy workers_insert on app_public.tasks for insert to plat_user
-  with check (
-    case
+    (
+      created_by_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+    and case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
+    end
+  );
+create policy workers_insert on app_public.tasks for insert to plat_user
+  with check (
+    case
+      when num_nonnulls(lead_id, buyer_id) > 0 then case
+        when lead_id is not null then (
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
+            and (
+              select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
+            ) = (select app_public.current_user_id())
+          )
+        )
+        else (
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          )
+        )
+      end
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 create policy workers_update on app_public.tasks for update to plat_user
@@ -25091,25 +26933,28 @@ create policy workers_update on app_public.tasks for update to plat_user
     case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 
@@ -25144,6 +26989,18 @@ create trigger _950_events_insert after insert on app_public.tasks
 create trigger _950_events_update after update on app_public.tasks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_tasks__event_update();
+create trigger _970_parents after insert on app_public.tasks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_tasks__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, organization_id, project_id on app_public.tasks
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_tasks__parents();
 
 create function app_private.tg_tasks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25357,6 +27214,31 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_tasks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_tasks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -25530,6 +27412,13 @@ create trigger _950_events_insert after insert on app_public.trackers
 create trigger _950_events_update after update on app_public.trackers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_trackers__event_update();
+create trigger _970_parents after insert on app_public.trackers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_trackers__parents();
+create trigger _970_parents_again after update of project_id on app_public.trackers
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_trackers__parents();
 
 create function app_private.tg_trackers__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25698,6 +27587,25 @@ begin
     n.utm,
     n.active) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_trackers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -25885,6 +27793,13 @@ create trigger _950_events_insert after insert on app_public.unit_images
 create trigger _950_events_update after update on app_public.unit_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_unit_images__event_update();
+create trigger _970_parents after insert on app_public.unit_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_images__parents();
+create trigger _970_parents_again after update of project_id, unit_id on app_public.unit_images
+  for each row
+  when (old.project_id is distinct from new.project_id or old.unit_id is distinct from new.unit_id)
+  execute function app_private.tg_unit_images__parents();
 
 create function app_private.tg_unit_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26074,6 +27989,27 @@ begin
     n.construction_status,
     n.unit_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -26422,6 +28358,17 @@ create trigger _950_events_insert after insert on app_public.units
 create trigger _950_events_update after update on app_public.units
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_units__event_update();
+create trigger _970_parents after insert on app_public.units
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_units__parents();
+create trigger _970_parents_again after update of floor_plan_id, lot_id, project_id on app_public.units
+  for each row
+  when (
+    old.floor_plan_id is distinct from new.floor_plan_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_units__parents();
 
 create function app_private.tg_units__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26812,6 +28759,29 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_units__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -27237,6 +29207,13 @@ create trigger _950_events_insert after insert on app_public.user_integrations
 create trigger _950_events_update after update on app_public.user_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_user_integrations__event_update();
+create trigger _970_parents after insert on app_public.user_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_user_integrations__parents();
+create trigger _970_parents_again after update of user_id on app_public.user_integrations
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_user_integrations__parents();
 
 create function app_private.tg_user_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27391,6 +29368,25 @@ begin
     n.user_id,
     n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_user_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -27890,6 +29886,35 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 
 grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
 
+create trigger _970_parents after insert on app_public.webhook_deliveries
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhook_deliveries__parents();
+create trigger _970_parents_again after update of organization_id, webhook_id on app_public.webhook_deliveries
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.webhook_id is distinct from new.webhook_id)
+  execute function app_private.tg_webhook_deliveries__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhook_deliveries__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.webhooks p where p.id = n.webhook_id) is not null) then 'webhooks webhook_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.webhooks p where p.id = new.webhook_id) is not null then 'webhooks webhook_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
 
@@ -28039,6 +30064,16 @@ create trigger _950_events_insert after insert on app_public.webhooks
 create trigger _950_events_update after update on app_public.webhooks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_webhooks__event_update();
+create trigger _970_parents after insert on app_public.webhooks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhooks__parents();
+create trigger _970_parents_again after update of integration_id, organization_id on app_public.webhooks
+  for each row
+  when (
+    old.integration_id is distinct from new.integration_id
+    or old.organization_id is distinct from new.organization_id
+  )
+  execute function app_private.tg_webhooks__parents();
 
 create function app_private.tg_webhooks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28244,6 +30279,27 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhooks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organization_integrations p where p.id = n.integration_id) is not null) then 'organization_integrations integration_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.organization_integrations p where p.id = new.integration_id) is not null then 'organization_integrations integration_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_webhooks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28510,6 +30566,17 @@ create trigger _950_events_insert after insert on app_public.workflow_executions
 create trigger _950_events_update after update on app_public.workflow_executions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflow_executions__event_update();
+create trigger _970_parents after insert on app_public.workflow_executions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_executions__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, workflow_id on app_public.workflow_executions
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.workflow_id is distinct from new.workflow_id
+  )
+  execute function app_private.tg_workflow_executions__parents();
 
 create function app_private.tg_workflow_executions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28758,6 +30825,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_executions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the execution can take from its status.
@@ -28889,12 +30979,38 @@ create trigger _200_segments before insert on app_public.workflow_steps
   for each row
   when (new.type::text = 'SEND_SMS' and jsonb_typeof((new.config -> 'body')) = 'string')
   execute function app_private.tg_workflow_steps__segments();
+create trigger _970_parents after insert on app_public.workflow_steps
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_steps__parents();
+create trigger _970_parents_again after update of workflow_id on app_public.workflow_steps
+  for each row
+  when (old.workflow_id is distinct from new.workflow_id)
+  execute function app_private.tg_workflow_steps__parents();
 
 create function app_private.tg_workflow_steps__immutable() returns trigger
 language plpgsql as $function$
 begin
   raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_steps__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- Refuses a text message that cannot but be too long.
 create function app_private.tg_workflow_steps__segments() returns trigger
@@ -29069,6 +31185,13 @@ create trigger _950_events_insert after insert on app_public.workflows
 create trigger _950_events_update after update on app_public.workflows
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflows__event_update();
+create trigger _970_parents after insert on app_public.workflows
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflows__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.workflows
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_workflows__parents();
 
 create function app_private.tg_workflows__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -29317,6 +31440,27 @@ begin
   end if;
   return old;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflows__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_workflows__times() returns trigger
 language plpgsql as $function$
@@ -34625,15 +36769,22 @@ grant execute on function app_public.create_lead(
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  negotiation_id uuid;
+  negotiation uuid;
+  countered uuid;
   rights record;
 begin
   perform app_hidden.require_viewer();
-  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
-  select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
+  negotiation := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  select * into rights from app_private.begin_deal(negotiation, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys,
     'You may make offers for the side of the buyer only.');
-  perform app_private.lock_negotiation(negotiation_id);
+  -- Offers of other negotiations are as unknown as those that there are not.
+  countered := app_hidden.record_id('offers', nullif(btrim(input ->> 'parent_id'), ''), 'parentId');
+  if countered is not null and not exists (select from app_public.offers o
+    where o.id = countered and o.negotiation_id = negotiation) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such offer.', '{"field": "parentId"}');
+  end if;
+  perform app_private.lock_negotiation(negotiation);
   return app_hidden.create_record(null::app_public.offers, input);
 end $function$;
 grant execute on function app_public.create_offer(jsonb) to plat_anonymous, plat_user;
@@ -37758,7 +39909,7 @@ begin
 end $function$;
 grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
 
--- Users who share an organization with the viewer.
+-- Users who share an organization with the viewer; by an access token, one in which it opens something.
 create function app_hidden.colleague_ids() returns setof uuid
 language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -37768,7 +39919,10 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      -- Whose records a token reads, of those it reads who they are.
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
@@ -40051,12 +42205,15 @@ end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
--- The purchases that are assigned to the viewer.
-create function app_hidden.viewer_assigned_buyers() returns setof uuid
+-- The purchases that are assigned to the viewer, where they have the permission.
+create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -40112,11 +42269,12 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
 
--- The agents of the purchases that the viewer makes, or that are assigned to them.
+-- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.agent_id from app_public.buyers b where b.agent_id is not null
-    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
+    and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+      or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
 
@@ -42850,7 +45008,7 @@ begin
       else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
         'app_public.current_user_id())', table_name) end),
     format(branch, buyer_permission, case when has_assignee then mine
-      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
+      else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $function$;
 
 -- What it takes to read the records that a condition or the config of a step speaks of.
@@ -43058,11 +45216,14 @@ begin
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
   perform set_config('plat.service', 'on', true);
-  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+  -- One that is disabled could be refreshed to what it was: it loses its credentials, too.
+  for one in select i.id, i.name, i.status from app_public.user_integrations i where i.user_id = end_access.user_id
     and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
   loop
     perform app_private.suspend_user_integration(one.id, reason);
-    ending.integrations := ending.integrations || one.name::text;
+    if one.status <> 'DISABLED' then
+      ending.integrations := ending.integrations || one.name::text;
+    end if;
   end loop;
   perform set_config('plat.service', before, true);
   delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
@@ -45001,6 +47162,60 @@ begin
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;
+end $function$;
+
+-- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
+--   somebody else at the same time: a deleted record keeps its row and its keys.
+create function app_private.make_parent_checks() returns void
+language plpgsql as $function$
+declare
+  child record;
+  function_name text;
+begin
+  -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
+  for child in
+    select r.oid::regclass as relation, r.relname,
+      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
+        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
+        order by a.attnum) as of_all,
+      string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
+        k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
+      string_agg(distinct format('%I', a.attname), ', ') as columns,
+      string_agg(distinct format('old.%1$I is distinct from new.%1$I', a.attname), ' or ') as moved
+    from pg_constraint k
+    join pg_class r on r.oid = k.conrelid
+    join pg_class p on p.oid = k.confrelid
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
+      and r.relnamespace = 'app_public'::regnamespace
+      and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
+    group by r.oid, r.relname
+  loop
+    function_name := format('tg_%s__parents', child.relname);
+    execute format('create function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
+declare
+  gone text;
+begin
+  if tg_level = ''STATEMENT'' then
+    gone := case
+      %s end;
+  else
+    gone := case
+      %s end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, '' '', 1), split_part(gone, '' '', 2));
+  end if;
+  return null;
+end', child.of_all, child.of_one));
+    execute format('comment on function app_private.%I() is %L', function_name,
+      'Refuses a row of a record that was deleted meanwhile.');
+    execute format('create trigger _970_parents after insert on %s referencing new table as new_rows
+      for each statement execute function app_private.%I()', child.relation, function_name);
+    execute format('create trigger _970_parents_again after update of %s on %s for each row when (%s)
+      execute function app_private.%I()', child.columns, child.relation, child.moved, function_name);
+  end loop;
 end $function$;
 
 create function app_private.make_price_part(
@@ -47040,6 +49255,14 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
 
+create function app_private.refuse_gone(table_name text, column_name text) returns void
+language plpgsql as $function$
+begin
+  perform app_hidden.fail('NOT_FOUND',
+    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
+    jsonb_build_object('field', app_hidden.camel(column_name)));
+end $function$;
+
 -- Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.
 create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
 language plpgsql stable as $function$
@@ -47324,6 +49547,17 @@ language sql as $function$
   select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
     job_key => 'user__verification_requested ' || user_id)
 $function$;
+
+-- Refuses a buyer who sets the day by which they have to choose.
+create function app_private.require_due_on(p app_public.personalizations) returns void
+language plpgsql stable as $function$
+begin
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
+    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
+      '{"permission": "sale.write", "field": "dueOn"}');
+  end if;
+end $function$;
 
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
@@ -50931,14 +53165,22 @@ end $function$;
 create function app_private.tg__principal() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  used constant uuid := app_hidden.setting('token_id')::uuid;
   lacking text;
 begin
   -- Of what the service does, whoever had it done answers already.
   if app_public.current_user_id() is null then
     return new;
   end if;
+  if used is not null then
+    -- Whoever revokes it at this moment waits, and finds what was made; or was first.
+    perform from app_public.access_tokens t where t.id = used for share;
+    if app_private.token_ended(used) is not null then
+      perform app_hidden.fail('UNAUTHENTICATED', app_private.token_ended(used));
+    end if;
+  end if;
   new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
-    'principal_token_id', app_hidden.setting('token_id')));
+    'principal_token_id', used));
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
@@ -51029,6 +53271,9 @@ declare
   dependent record;
   amount bigint;
 begin
+  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
+  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
@@ -52234,7 +54479,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 17, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
     'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.'),
   ('BUYERS', 18, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
-    'How much of it is a loan.'),
+    'How much of it is a loan; a term of the sale, for whoever sees the purchase.'),
   ('BUYERS', 19, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'Purchase price.'),
   ('BUYERS', 2, 'fullName', 'app_public.buyers_full_name(t)', 'TEXT', 'text', null, true,
     'Given and family name; without them the name on the contract, the company or the e-mail address.'),
@@ -52683,7 +54928,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When it was signed.'),
   ('PERSONALIZATIONS', 8, 'lockedAt', 't.locked_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it is being built.'),
-  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true, 'By when the options are to be chosen.'),
+  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true,
+    'By when the options are to be chosen; set by the sales team.'),
   ('PHONE_CALLS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('PHONE_CALLS', 10, 'notes', 't.notes', 'TEXT', 'app_public.long_text', null, false, 'What was said.'),
   ('PHONE_CALLS', 11, 'recordingUrl', 'app_public.phone_calls_recording_url(t)', 'TEXT', 'app_public.url',

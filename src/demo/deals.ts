@@ -261,7 +261,8 @@ async function personalize(stage: Stage, by: string, unit: string, title: string
         unit_id: stage.id(`unit ${unit}`),
         buyer_id: stage.id(`purchase ${unit}`),
         title,
-        due_on: stage.day(21),
+        // By when, a buyer does not say.
+        ...(by !== "laura" && { due_on: stage.day(21) }),
       },
       stage.id(`unit ${unit}`),
     ],
