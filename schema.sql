@@ -124,6 +124,13 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+create trigger _970_parents after insert on app_public.access_tokens
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__parents();
+create trigger _970_parents_again after update of organization_id, user_id on app_public.access_tokens
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_access_tokens__parents();
 
 create function app_private.tg_access_token__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -294,6 +301,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_access_tokens__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_access_tokens__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -380,11 +408,17 @@ create policy sellers on app_public.agents for select to plat_user
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 
 grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.agents to plat_user;
@@ -420,6 +454,13 @@ create trigger _950_events_insert after insert on app_public.agents
 create trigger _950_events_update after update on app_public.agents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agents__event_update();
+create trigger _970_parents after insert on app_public.agents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agents__parents();
+create trigger _970_parents_again after update of organization_id on app_public.agents
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_agents__parents();
 
 create function app_private.tg_agents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -556,6 +597,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -689,7 +749,7 @@ create policy sellers on app_public.agreements for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
@@ -720,7 +780,7 @@ create policy sellers_delete on app_public.agreements for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -743,7 +803,7 @@ create policy sellers_insert on app_public.agreements for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -766,7 +826,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -826,6 +886,17 @@ create trigger _950_events_insert after insert on app_public.agreements
 create trigger _950_events_update after update on app_public.agreements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agreements__event_update();
+create trigger _970_parents after insert on app_public.agreements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreements__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.agreements
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_agreements__parents();
 
 create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1046,6 +1117,29 @@ begin
   end if;
   return old;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_agreements__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1360,6 +1454,17 @@ create trigger _950_events_insert after insert on app_public.appointments
 create trigger _950_events_update after update on app_public.appointments
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_appointments__event_update();
+create trigger _970_parents after insert on app_public.appointments
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_appointments__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.appointments
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_appointments__parents();
 
 create function app_private.tg_appointments__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1601,6 +1706,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_appointments__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_appointments__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -1749,7 +1877,8 @@ create table app_public.buyers (
   financing_type           app_public.financing_type, -- How the home is paid.
   -- Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.
   financing_contingency    boolean,
-  amount_financed          app_public.money, -- How much of it is a loan.
+  -- How much of it is a loan; a term of the sale, for whoever sees the purchase.
+  amount_financed          app_public.money,
   price                    app_public.money             not null, -- Purchase price.
   contract_sent_at         timestamp with time zone, -- When the contract was sent.
   -- @filter
@@ -2072,6 +2201,23 @@ create trigger _950_events_insert after insert on app_public.buyers
 create trigger _950_events_update after update on app_public.buyers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_buyers__event_update();
+create trigger _970_parents after insert on app_public.buyers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyers__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, lead_id, lot_id, project_id,
+reservation_id, source_id, unit_id on app_public.buyers
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.source_id is distinct from new.source_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_buyers__parents();
 
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2577,6 +2723,39 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -2934,21 +3113,15 @@ grant execute on function app_public.buyers_negotiations(app_public.buyers) to p
 --
 -- The price with everything that was chosen on top.
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $function$;
+language sql stable as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price(app_public.buyers) to plat_anonymous, plat_user;
 
--- @withoutViewer Whoever sees the purchase may know what is left to pay; the deposits themselves take more.
 -- @notNull
 --
 -- The net purchase price less the deposits that are paid.
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
-language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_public.buyers_net_purchase_price(b) - coalesce((
-    select sum(d.amount_paid) from app_public.deposits d
-    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
-      and d.deleted_at is null), 0)
-$function$;
+language sql stable
+as $function$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $function$;
 grant execute on function app_public.buyers_net_purchase_price_balance(app_public.buyers) to plat_anonymous,
 plat_user;
 
@@ -3081,7 +3254,7 @@ create policy sellers on app_public.contacts for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -3104,7 +3277,7 @@ create policy sellers_delete on app_public.contacts for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3127,7 +3300,7 @@ create policy sellers_insert on app_public.contacts for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3150,7 +3323,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3186,6 +3359,17 @@ create trigger _950_events_insert after insert on app_public.contacts
 create trigger _950_events_update after update on app_public.contacts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_contacts__event_update();
+create trigger _970_parents after insert on app_public.contacts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_contacts__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.contacts
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_contacts__parents();
 
 create function app_private.tg_contacts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -3392,6 +3576,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_contacts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3506,6 +3713,13 @@ create trigger _950_events_insert after insert on app_public.custom_exports
 create trigger _950_events_update after update on app_public.custom_exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_exports__event_update();
+create trigger _970_parents after insert on app_public.custom_exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_exports__parents();
 
 create function app_private.tg_custom_exports__check() returns trigger
 language plpgsql as $function$
@@ -3692,6 +3906,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.custom_exports_events(r app_public.custom_exports) returns setof app_public.events
 language sql stable rows 20
@@ -3822,6 +4057,13 @@ create trigger _950_events_insert after insert on app_public.custom_reports
 create trigger _950_events_update after update on app_public.custom_reports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_reports__event_update();
+create trigger _970_parents after insert on app_public.custom_reports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_reports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_reports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_reports__parents();
 
 create function app_private.tg_custom_reports__check() returns trigger
 language plpgsql as $function$
@@ -4022,6 +4264,27 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_reports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4259,6 +4522,13 @@ create trigger _950_events_insert after insert on app_public.deposit_schedule_mi
 create trigger _950_events_update after update on app_public.deposit_schedule_milestones
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposit_schedule_milestones__event_update();
+create trigger _970_parents after insert on app_public.deposit_schedule_milestones
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposit_schedule_milestones__parents();
+create trigger _970_parents_again after update of project_id on app_public.deposit_schedule_milestones
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_deposit_schedule_milestones__parents();
 
 create function app_private.tg_deposit_schedule_milestones__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -4420,6 +4690,25 @@ begin
     n.due_offset_days,
     n.due_date) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposit_schedule_milestones__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4590,7 +4879,7 @@ create policy sellers on app_public.deposits for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.read')))
           )
         )
       end
@@ -4621,7 +4910,7 @@ create policy sellers_delete on app_public.deposits for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4644,7 +4933,7 @@ create policy sellers_insert on app_public.deposits for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4667,7 +4956,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4717,6 +5006,19 @@ create trigger _950_events_insert after insert on app_public.deposits
 create trigger _950_events_update after update on app_public.deposits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposits__event_update();
+create trigger _970_parents after insert on app_public.deposits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposits__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+reservation_id on app_public.deposits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+  )
+  execute function app_private.tg_deposits__parents();
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5056,6 +5358,31 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -5122,7 +5449,7 @@ begin
   if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
-  due := app_public.deposits_amount_due(old);
+  due := app_private.deposit_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
       and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
@@ -5176,20 +5503,15 @@ language sql stable
 as $function$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $function$;
 grant execute on function app_public.deposits_allowed_transitions(app_public.deposits) to plat_user;
 
--- @withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record has.
 -- @notNull
 --
 -- What is to be paid: the amount, or the percentage of the price as it is now, rounded half up; fixed once it is
 --   asked for or paid.
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
-language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  if d.amount is not null or d.amount_fixed is not null then
-    return coalesce(d.amount_fixed, d.amount);
-  end if;
-  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
-    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
-end $function$;
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.price_of_deposit(d.id), 0) * d.percent / 100, d.currency))
+$function$;
 grant execute on function app_public.deposits_amount_due(app_public.deposits) to plat_user;
 
 -- The charge that paid it, the last where there are several; null without the permission finance.read, but for the
@@ -5429,6 +5751,13 @@ create trigger _950_events_insert after insert on app_public.escalation_tickets
 create trigger _950_events_update after update on app_public.escalation_tickets
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_escalation_tickets__event_update();
+create trigger _970_parents after insert on app_public.escalation_tickets
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_escalation_tickets__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.escalation_tickets
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_escalation_tickets__parents();
 
 create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5694,6 +6023,27 @@ begin
     n.resolved_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_escalation_tickets__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6038,6 +6388,13 @@ create trigger _950_events_insert after insert on app_public.exports
 create trigger _950_events_update after update on app_public.exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_exports__event_update();
+create trigger _970_parents after insert on app_public.exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_exports__parents();
 
 -- Row trigger that enqueues the task named by its argument with {id}.
 create function app_private.tg__add_job() returns trigger
@@ -6286,6 +6643,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -6415,6 +6793,13 @@ create trigger _950_events_insert after insert on app_public.fallout_reasons
 create trigger _950_events_update after update on app_public.fallout_reasons
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_fallout_reasons__event_update();
+create trigger _970_parents after insert on app_public.fallout_reasons
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_fallout_reasons__parents();
+create trigger _970_parents_again after update of project_id on app_public.fallout_reasons
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_fallout_reasons__parents();
 
 create function app_private.tg_fallout_reasons__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6555,6 +6940,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_fallout_reasons__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6718,6 +7122,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_document
 create trigger _950_events_update after update on app_public.floor_plan_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_documents__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_documents__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_documents
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_documents__parents();
 
 create function app_private.tg_floor_plan_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6896,6 +7307,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_documents_events(
   r app_public.floor_plan_documents
@@ -7057,6 +7489,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_drawings
 create trigger _950_events_update after update on app_public.floor_plan_drawings
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_drawings__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_drawings
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_drawings__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_drawings
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_drawings__parents();
 
 create function app_private.tg_floor_plan_drawings__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7256,6 +7695,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_drawings__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_drawings_events(
   r app_public.floor_plan_drawings
@@ -7428,6 +7888,14 @@ create trigger _950_events_insert after insert on app_public.floor_plan_elevatio
 create trigger _950_events_update after update on app_public.floor_plan_elevation_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_elevation_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_elevation_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_elevation_images__parents();
+create trigger _970_parents_again after update of floor_plan_id,
+project_id on app_public.floor_plan_elevation_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_elevation_images__parents();
 
 create function app_private.tg_floor_plan_elevation_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7627,6 +8095,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_elevation_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_elevation_images_events(
   r app_public.floor_plan_elevation_images
@@ -7795,6 +8284,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_images
 create trigger _950_events_update after update on app_public.floor_plan_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_images__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_images__parents();
 
 create function app_private.tg_floor_plan_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7977,6 +8473,27 @@ begin
     n.deleted_at,
     n.floor_plan_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -8167,6 +8684,13 @@ create trigger _950_events_insert after insert on app_public.floor_plans
 create trigger _950_events_update after update on app_public.floor_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plans__event_update();
+create trigger _970_parents after insert on app_public.floor_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.floor_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plans__parents();
 
 create function app_private.tg_floor_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8422,6 +8946,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_floor_plans__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -8488,8 +9031,7 @@ end $function$;
 create function app_public.floor_plans_available_count(f app_public.floor_plans) returns integer
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select count(*)::int from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_available_count(app_public.floor_plans) to plat_anonymous,
 plat_user;
@@ -8551,8 +9093,7 @@ create function app_public.floor_plans_price_min(f app_public.floor_plans) retur
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $function$;
 grant execute on function app_public.floor_plans_price_min(app_public.floor_plans) to plat_anonymous, plat_user;
 
@@ -8659,8 +9200,8 @@ create table app_public.lead_notes (
 
 create index lead_notes_author on app_public.lead_notes (author_id);
 create index lead_notes_buyer on app_public.lead_notes (buyer_id, pinned desc, id desc) where deleted_at is null;
+create index lead_notes_in_project on app_public.lead_notes (project_id, id desc);
 create index lead_notes_lead on app_public.lead_notes (lead_id, pinned desc, id desc) where deleted_at is null;
-create index lead_notes_project on app_public.lead_notes (project_id, id desc) where deleted_at is null;
 
 alter table app_public.lead_notes enable row level security;
 create policy readers on app_public.lead_notes for select to plat_user
@@ -8682,7 +9223,7 @@ create policy readers on app_public.lead_notes for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -8699,7 +9240,7 @@ create policy readers on app_public.lead_notes for select to plat_user
           when lead_id is not null then (
             select d.assignee_id from app_public.leads d where d.id = lead_notes.lead_id
           ) = (select app_public.current_user_id())
-          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         end
       )
     )
@@ -8726,7 +9267,7 @@ create policy writers_delete on app_public.lead_notes for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8750,7 +9291,7 @@ create policy writers_insert on app_public.lead_notes for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8777,7 +9318,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8809,6 +9350,17 @@ create trigger _950_events_insert after insert on app_public.lead_notes
 create trigger _950_events_update after update on app_public.lead_notes
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_notes__event_update();
+create trigger _970_parents after insert on app_public.lead_notes
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_notes__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.lead_notes
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_lead_notes__parents();
 
 create function app_private.tg_lead_notes__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8966,6 +9518,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_notes__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -9068,6 +9643,13 @@ create trigger _950_events_insert after insert on app_public.lead_sources
 create trigger _950_events_update after update on app_public.lead_sources
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_sources__event_update();
+create trigger _970_parents after insert on app_public.lead_sources
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_sources__parents();
+create trigger _970_parents_again after update of project_id on app_public.lead_sources
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lead_sources__parents();
 
 create function app_private.tg_lead_sources__code() returns trigger
 language plpgsql as $function$
@@ -9239,6 +9821,25 @@ begin
   update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_sources__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What happened to it, latest first.
 create function app_public.lead_sources_events(r app_public.lead_sources) returns setof app_public.events
@@ -9557,6 +10158,19 @@ create trigger _950_events_insert after insert on app_public.leads
 create trigger _950_events_update after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__event_update();
+create trigger _970_parents after insert on app_public.leads
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_leads__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, project_id,
+source_id on app_public.leads
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.project_id is distinct from new.project_id
+    or old.source_id is distinct from new.source_id
+  )
+  execute function app_private.tg_leads__parents();
 
 create function app_private.tg_leads__assign() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -9946,6 +10560,31 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_leads__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10308,6 +10947,17 @@ create trigger _950_events_insert after insert on app_public.lease_permits
 create trigger _950_events_update after update on app_public.lease_permits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lease_permits__event_update();
+create trigger _970_parents after insert on app_public.lease_permits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lease_permits__parents();
+create trigger _970_parents_again after update of buyer_id, project_id, unit_id on app_public.lease_permits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_lease_permits__parents();
 
 create function app_private.tg_lease_permits__buyer() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10489,6 +11139,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lease_permits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10657,6 +11330,13 @@ create trigger _950_events_insert after insert on app_public.lot_images
 create trigger _950_events_update after update on app_public.lot_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lot_images__event_update();
+create trigger _970_parents after insert on app_public.lot_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lot_images__parents();
+create trigger _970_parents_again after update of lot_id, project_id on app_public.lot_images
+  for each row
+  when (old.lot_id is distinct from new.lot_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lot_images__parents();
 
 create function app_private.tg_lot_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10842,6 +11522,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lot_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.lot_images_events(r app_public.lot_images) returns setof app_public.events
 language sql stable rows 20
@@ -11013,6 +11714,13 @@ create trigger _950_events_insert after insert on app_public.lots
 create trigger _950_events_update after update on app_public.lots
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lots__event_update();
+create trigger _970_parents after insert on app_public.lots
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lots__parents();
+create trigger _970_parents_again after update of project_id on app_public.lots
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lots__parents();
 
 create function app_private.tg_lots__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11230,6 +11938,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lots__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -11564,6 +12291,20 @@ create trigger _950_events_insert after insert on app_public.negotiations
 create trigger _950_events_update after update on app_public.negotiations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_negotiations__event_update();
+create trigger _970_parents after insert on app_public.negotiations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_negotiations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id, reservation_id,
+unit_id on app_public.negotiations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_negotiations__parents();
 
 -- What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation,
 --   the status of the lead.
@@ -11900,6 +12641,33 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_negotiations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- Offers say again what their negotiation says, so that lists of them go along an index.
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12085,6 +12853,15 @@ create trigger _950_events_insert after insert on app_public.offer_responses
 create trigger _950_events_update after update on app_public.offer_responses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offer_responses__event_update();
+create trigger _970_parents after insert on app_public.offer_responses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offer_responses__parents();
+create trigger _970_parents_again after update of fallout_reason_id, project_id on app_public.offer_responses
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_offer_responses__parents();
 
 create function app_private.tg_offer_responses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12232,6 +13009,27 @@ begin
     n.responded_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offer_responses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -12497,6 +13295,21 @@ create trigger _950_events_insert after insert on app_public.offers
 create trigger _950_events_update after update on app_public.offers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offers__event_update();
+create trigger _970_parents after insert on app_public.offers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offers__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, negotiation_id, project_id, reservation_id,
+unit_id on app_public.offers
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.negotiation_id is distinct from new.negotiation_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_offers__parents();
 
 create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12911,6 +13724,35 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.negotiations p where p.id = n.negotiation_id) is not null) then 'negotiations negotiation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.negotiations p where p.id = new.negotiation_id) is not null then 'negotiations negotiation_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_offers__withdrawn() returns trigger
 language plpgsql as $function$
 begin
@@ -13060,6 +13902,13 @@ create trigger _950_events_insert after insert on app_public.open_houses
 create trigger _950_events_update after update on app_public.open_houses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_open_houses__event_update();
+create trigger _970_parents after insert on app_public.open_houses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_open_houses__parents();
+create trigger _970_parents_again after update of project_id on app_public.open_houses
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_open_houses__parents();
 
 create function app_private.tg_open_houses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13259,6 +14108,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_open_houses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_open_houses__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -13399,6 +14267,13 @@ create trigger _950_events_insert after insert on app_public.organization_avatar
 create trigger _950_events_update after update on app_public.organization_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_avatars__event_update();
+create trigger _970_parents after insert on app_public.organization_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_avatars__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_avatars
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_avatars__parents();
 
 create function app_private.tg_organization_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13567,6 +14442,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -13758,6 +14652,13 @@ create trigger _950_events_insert after insert on app_public.organization_integr
 create trigger _950_events_update after update on app_public.organization_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_integrations__event_update();
+create trigger _970_parents after insert on app_public.organization_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_integrations__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_integrations
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_integrations__parents();
 
 create function app_private.tg_organization_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13929,6 +14830,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -14059,6 +14979,13 @@ create trigger _950_events_insert after insert on app_public.organization_invite
 create trigger _950_events_update after update on app_public.organization_invites
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_invites__event_update();
+create trigger _970_parents after insert on app_public.organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_invites__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_invites
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_invites__parents();
 
 create function app_private.tg_organization_invites__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14244,6 +15171,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_invites__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.organization_invites_events(
   r app_public.organization_invites
@@ -14383,6 +15329,14 @@ create trigger _950_events_insert after insert on app_public.organization_paymen
 create trigger _950_events_update after update on app_public.organization_payments_representatives
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_payments_representatives__event_update();
+create trigger _970_parents after insert on app_public.organization_payments_representatives
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_payments_representatives__parents();
+create trigger _970_parents_again after update of organization_id on
+  app_public.organization_payments_representatives
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_payments_representatives__parents();
 
 create function app_private.tg_organization_payments_representatives__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14554,6 +15508,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_payments_representatives__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -14673,6 +15646,14 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+create trigger _970_parents after insert on app_public.organization_user_connections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_user_connections__parents();
+create trigger _970_parents_again after update of organization_id,
+user_id on app_public.organization_user_connections
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_organization_user_connections__parents();
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14855,6 +15836,27 @@ begin
   return case when tg_op = 'DELETE' then old else new end;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_user_connections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.organization_user_connections_events(
   r app_public.organization_user_connections
@@ -14939,6 +15941,10 @@ create trigger _100_slug before insert or update on app_public.organizations
   for each row execute function app_private.tg__slug('name');
 create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
   for each row execute function app_private.tg_organizations__prepare();
+create trigger _500_ask_mailbox after insert or update of email on app_public.organizations
+  for each row
+  when (new.email is not null and new.deleted_at is null)
+  execute function app_private.tg_organizations__ask_mailbox();
 create trigger _500_notification_progress after insert on app_public.organizations
   for each row execute function app_private.tg_organizations__notification_progress();
 create trigger _900_soft_delete before delete on app_public.organizations
@@ -14954,6 +15960,15 @@ create trigger _950_events_insert after insert on app_public.organizations
 create trigger _950_events_update after update on app_public.organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organizations__event_update();
+
+create function app_private.tg_organizations__ask_mailbox() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not app_private.is_mailbox(new.id, new.email) then
+    perform app_private.request_consent(new.id, new.email, 'MAILBOX');
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15198,6 +16213,20 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.organizations_projects(app_public.organizations) to plat_anonymous, plat_user;
 
+-- How much the organization may send to people outside of it, and has sent; seen by members.
+create function app_public.organizations_sending_quotas(
+  o app_public.organizations
+) returns app_public.sending_quota[]
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not app_hidden.organization_can(o.id, 'org.member') then
+    return null;
+  end if;
+  return array[app_private.sending_quota(o.id, 'MAIL'), app_private.sending_quota(o.id, 'SMS')];
+end $function$;
+grant execute on function app_public.organizations_sending_quotas(app_public.organizations) to plat_anonymous,
+plat_user;
+
 -- The role of the viewer; null for those who are no members.
 create function app_public.organizations_viewer_role(
   o app_public.organizations
@@ -15315,6 +16344,45 @@ create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
 
 grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
+
+create trigger _970_parents after insert on app_public.payment_intents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_payment_intents__parents();
+create trigger _970_parents_again after update of created_by_id, organization_id, project_id,
+user_id on app_public.payment_intents
+  for each row
+  when (
+    old.created_by_id is distinct from new.created_by_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_payment_intents__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_payment_intents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
@@ -15467,6 +16535,18 @@ create trigger _950_events_insert after insert on app_public.personalization_cre
 create trigger _950_events_update after update on app_public.personalization_credits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_credits__event_update();
+create trigger _970_parents after insert on app_public.personalization_credits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_credits__parents();
+create trigger _970_parents_again after update of personalization_id, project_id,
+promotion_id on app_public.personalization_credits
+  for each row
+  when (
+    old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_credits__parents();
 
 create function app_private.tg_personalization_credits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15614,6 +16694,29 @@ begin
     n.promotion_id,
     n.created_by_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_credits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -15794,6 +16897,19 @@ create trigger _950_events_insert after insert on app_public.personalization_dis
 create trigger _950_events_update after update on app_public.personalization_discounts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_discounts__event_update();
+create trigger _970_parents after insert on app_public.personalization_discounts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_discounts__parents();
+create trigger _970_parents_again after update of category_id, personalization_id, project_id,
+promotion_id on app_public.personalization_discounts
+  for each row
+  when (
+    old.category_id is distinct from new.category_id
+    or old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_discounts__parents();
 
 create function app_private.tg_personalization_discounts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15972,13 +17088,38 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_discounts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- What it takes off, rounded half up to the digits of the currency.
 create function app_public.personalization_discounts_amount(
   d app_public.personalization_discounts
 ) returns app_public.money
-language sql stable as $function$ select app_private.discount_amount(d) $function$;
+language sql stable as $function$ select app_private.amount_of_discount(d.id) $function$;
 grant execute on function app_public.personalization_discounts_amount(
   app_public.personalization_discounts
 ) to plat_anonymous, plat_user;
@@ -16083,6 +17224,18 @@ grant update (quantity, note) on app_public.personalization_selections to plat_u
 
 create trigger _200_check before insert or delete or update on app_public.personalization_selections
   for each row execute function app_private.tg_personalization_selections__check();
+create trigger _970_parents after insert on app_public.personalization_selections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_selections__parents();
+create trigger _970_parents_again after update of element_id, option_id,
+personalization_id on app_public.personalization_selections
+  for each row
+  when (
+    old.element_id is distinct from new.element_id
+    or old.option_id is distinct from new.option_id
+    or old.personalization_id is distinct from new.personalization_id
+  )
+  execute function app_private.tg_personalization_selections__parents();
 
 create function app_private.tg_personalization_selections__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16140,6 +17293,29 @@ begin
   new.element_id := element.id;
   return new;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_selections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_options p where p.id = n.option_id) is not null) then 'spec_options option_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id'
+      when (select p.deleted_at from app_public.spec_options p where p.id = new.option_id) is not null then 'spec_options option_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- @notNull
 --
@@ -16210,7 +17386,7 @@ create table app_public.personalizations (
   approved_by_id           uuid, -- Who agreed.
   signed_at                timestamp with time zone, -- When it was signed.
   locked_at                timestamp with time zone, -- Since when it is being built.
-  due_on                   date, -- By when the options are to be chosen.
+  due_on                   date, -- By when the options are to be chosen; set by the sales team.
   notes                    app_public.long_text, -- Notes that the buyer reads too.
   -- @behavior -insert -update
   --
@@ -16347,7 +17523,7 @@ create trigger _300_state_first before insert on app_public.personalizations
   execute function app_private.tg__state('personalization', 't');
 create trigger _310_prepare before update on app_public.personalizations
   for each row
-  when (old.status::text is distinct from new.status::text)
+  when (old.status::text is distinct from new.status::text or old.due_on is distinct from new.due_on)
   execute function app_private.tg_personalizations__prepare();
 create trigger _900_soft_delete before delete on app_public.personalizations
   for each row execute function app_private.tg__soft_delete();
@@ -16362,6 +17538,19 @@ create trigger _950_events_insert after insert on app_public.personalizations
 create trigger _950_events_update after update on app_public.personalizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalizations__event_update();
+create trigger _970_parents after insert on app_public.personalizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalizations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+unit_id on app_public.personalizations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_personalizations__parents();
 
 create function app_private.tg_personalizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16577,6 +17766,31 @@ begin
   return old;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -16611,7 +17825,13 @@ begin
     else
       new.assignee_id := app_public.current_user_id();
     end if;
+    if new.due_on is not null then
+      perform app_private.require_due_on(new);
+    end if;
     return new;
+  end if;
+  if new.due_on is distinct from old.due_on then
+    perform app_private.require_due_on(old);
   end if;
   if new.status is distinct from old.status then
     case new.status
@@ -16676,7 +17896,7 @@ grant execute on function app_public.personalizations_allowed_transitions(
 --
 -- The sum of the credits.
 create function app_public.personalizations_credits_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).credits $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).credits $function$;
 grant execute on function app_public.personalizations_credits_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16692,7 +17912,7 @@ plat_user;
 --
 -- The sum of the discounts.
 create function app_public.personalizations_discounts_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).discounts $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).discounts $function$;
 grant execute on function app_public.personalizations_discounts_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16707,7 +17927,7 @@ plat_user;
 --
 -- The price of all options.
 create function app_public.personalizations_selections_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).selections $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).selections $function$;
 grant execute on function app_public.personalizations_selections_total(
   app_public.personalizations
 ) to plat_anonymous, plat_user;
@@ -16716,7 +17936,7 @@ grant execute on function app_public.personalizations_selections_total(
 --
 -- The price of all options less discounts and credits, never below zero.
 create function app_public.personalizations_total(p app_public.personalizations) returns app_public.money
-language sql stable as $function$ select (app_private.personalization_sums(p)).total $function$;
+language sql stable as $function$ select (app_private.sums_of_personalization(p.id)).total $function$;
 grant execute on function app_public.personalizations_total(app_public.personalizations) to plat_anonymous,
 plat_user;
 
@@ -16863,7 +18083,7 @@ create policy sellers on app_public.phone_calls for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -16886,7 +18106,7 @@ create policy sellers_delete on app_public.phone_calls for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16909,7 +18129,7 @@ create policy sellers_insert on app_public.phone_calls for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16932,7 +18152,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16973,6 +18193,17 @@ create trigger _950_events_insert after insert on app_public.phone_calls
 create trigger _950_events_update after update on app_public.phone_calls
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_phone_calls__event_update();
+create trigger _970_parents after insert on app_public.phone_calls
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_phone_calls__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.phone_calls
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_phone_calls__parents();
 
 create function app_private.tg_phone_calls__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17183,6 +18414,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_phone_calls__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_phone_calls__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -17288,6 +18542,13 @@ create trigger _950_events_insert after insert on app_public.processor_cards
 create trigger _950_events_update after update on app_public.processor_cards
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_cards__event_update();
+create trigger _970_parents after insert on app_public.processor_cards
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_cards__parents();
+create trigger _970_parents_again after update of user_id on app_public.processor_cards
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_processor_cards__parents();
 
 create function app_private.tg_processor_cards__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17456,6 +18717,25 @@ begin
     n.removed_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_cards__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -17724,6 +19004,22 @@ create trigger _950_events_insert after insert on app_public.processor_charges
 create trigger _950_events_update after update on app_public.processor_charges
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_charges__event_update();
+create trigger _970_parents after insert on app_public.processor_charges
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_charges__parents();
+create trigger _970_parents_again after update of buyer_id, deposit_id, lead_id, organization_id, project_id,
+reservation_id, user_id on app_public.processor_charges
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.deposit_id is distinct from new.deposit_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_processor_charges__parents();
 
 create function app_private.tg_processor_charges__begin() returns trigger
 language plpgsql as $function$
@@ -18088,6 +19384,37 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_charges__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.deposits p where p.id = n.deposit_id) is not null) then 'deposits deposit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.deposits p where p.id = new.deposit_id) is not null then 'deposits deposit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps by hand from its status: none, money is refunded.
@@ -18217,6 +19544,13 @@ create trigger _100_same before update on app_public.processor_refunds
   execute function app_private.tg_processor_charges__keep();
 create trigger _500_count after insert or update of status on app_public.processor_refunds
   for each row execute function app_private.tg_processor_refunds__count();
+create trigger _970_parents after insert on app_public.processor_refunds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_refunds__parents();
+create trigger _970_parents_again after update of created_by_id on app_public.processor_refunds
+  for each row
+  when (old.created_by_id is distinct from new.created_by_id)
+  execute function app_private.tg_processor_refunds__parents();
 
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18240,6 +19574,25 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_refunds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What the team should know; null without the permission finance.read.
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
@@ -18374,6 +19727,13 @@ create trigger _950_events_insert after insert on app_public.project_avatars
 create trigger _950_events_update after update on app_public.project_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_avatars__event_update();
+create trigger _970_parents after insert on app_public.project_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_avatars__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_avatars
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_avatars__parents();
 
 create function app_private.tg_project_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18552,6 +19912,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_avatars_events(r app_public.project_avatars) returns setof app_public.events
 language sql stable rows 20
@@ -18668,6 +20047,13 @@ create trigger _950_events_insert after insert on app_public.project_collections
 create trigger _950_events_update after update on app_public.project_collections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_collections__event_update();
+create trigger _970_parents after insert on app_public.project_collections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_collections__parents();
+create trigger _970_parents_again after update of organization_id on app_public.project_collections
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_project_collections__parents();
 
 create function app_private.tg_project_collections__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18808,6 +20194,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_collections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -18977,6 +20382,13 @@ create trigger _950_events_insert after insert on app_public.project_contact_mes
 create trigger _950_events_update after update on app_public.project_contact_messages
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_contact_messages__event_update();
+create trigger _970_parents after insert on app_public.project_contact_messages
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_contact_messages__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.project_contact_messages
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_contact_messages__parents();
 
 create function app_private.tg_project_contact_messages__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19204,6 +20616,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_contact_messages__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
 --   lead.
 create function app_public.project_contact_messages_confirmed_at(
@@ -19389,6 +20822,13 @@ create trigger _950_events_insert after insert on app_public.project_documents
 create trigger _950_events_update after update on app_public.project_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_documents__event_update();
+create trigger _970_parents after insert on app_public.project_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_documents__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_documents
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_documents__parents();
 
 create function app_private.tg_project_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19560,6 +21000,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_documents_events(r app_public.project_documents) returns setof app_public.events
 language sql stable rows 20
@@ -19711,6 +21170,13 @@ create trigger _950_events_insert after insert on app_public.project_images
 create trigger _950_events_update after update on app_public.project_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_images__event_update();
+create trigger _970_parents after insert on app_public.project_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_images__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_images
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_images__parents();
 
 create function app_private.tg_project_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19903,6 +21369,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_project_images__spec_options() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -20006,6 +21491,13 @@ create trigger _950_events_insert after insert on app_public.project_organizatio
 create trigger _950_events_update after update on app_public.project_organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_organizations__event_update();
+create trigger _970_parents after insert on app_public.project_organizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organizations__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.project_organizations
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_organizations__parents();
 
 create function app_private.tg_project_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20118,6 +21610,27 @@ begin
     n.role,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_organizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20239,6 +21752,13 @@ create trigger _950_events_insert after insert on app_public.project_testimonial
 create trigger _950_events_update after update on app_public.project_testimonials
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_testimonials__event_update();
+create trigger _970_parents after insert on app_public.project_testimonials
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_testimonials__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_testimonials
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_testimonials__parents();
 
 create function app_private.tg_project_testimonials__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20400,6 +21920,25 @@ begin
     n.published,
     n.sequence) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_testimonials__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20618,6 +22157,13 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
+create trigger _970_parents after insert on app_public.projects
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_projects__parents();
+create trigger _970_parents_again after update of organization_id on app_public.projects
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_projects__parents();
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20946,6 +22492,25 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_projects__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -21051,7 +22616,8 @@ end $function$;
 -- Its units in numbers; null for a buyer in a project that is not public.
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+  select app_private.project_abstract_of(j) from app_public.projects j where j.id = p.id
+    and app_private.sees_project(j.id) and j.id <> all (array(select app_hidden.viewer_bought_projects()))
 $function$;
 grant execute on function app_public.projects_abstract(app_public.projects) to plat_anonymous, plat_user;
 
@@ -21326,6 +22892,13 @@ create trigger _950_events_insert after insert on app_public.promotions
 create trigger _950_events_update after update on app_public.promotions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_promotions__event_update();
+create trigger _970_parents after insert on app_public.promotions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_promotions__parents();
+create trigger _970_parents_again after update of project_id on app_public.promotions
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_promotions__parents();
 
 create function app_private.tg_promotions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21581,6 +23154,25 @@ begin
     select new.id, new.project_id, i::uuid from unnest(new.floor_plan_ids::text[]) i;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_promotions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_promotions__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21885,6 +23477,13 @@ create trigger _950_events_insert after insert on app_public.reservation_documen
 create trigger _950_events_update after update on app_public.reservation_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservation_documents__event_update();
+create trigger _970_parents after insert on app_public.reservation_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservation_documents__parents();
+create trigger _970_parents_again after update of project_id, reservation_id on app_public.reservation_documents
+  for each row
+  when (old.project_id is distinct from new.project_id or old.reservation_id is distinct from new.reservation_id)
+  execute function app_private.tg_reservation_documents__parents();
 
 create function app_private.tg_reservation_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -22067,6 +23666,27 @@ begin
     n.visible_to_buyer,
     n.reservation_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservation_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -22399,6 +24019,21 @@ create trigger _950_events_insert after insert on app_public.reservations
 create trigger _950_events_update after update on app_public.reservations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservations__event_update();
+create trigger _970_parents after insert on app_public.reservations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservations__parents();
+create trigger _970_parents_again after update of fallout_reason_id, lead_id, lot_id, project_id, purchase_id,
+unit_id on app_public.reservations
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.purchase_id is distinct from new.purchase_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_reservations__parents();
 
 -- The project of a reservation is that of its unit or lot, which the lead must be of too.
 create function app_private.tg_reservations__about() returns trigger
@@ -22866,6 +24501,35 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.purchase_id) is not null) then 'buyers purchase_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.purchase_id) is not null then 'buyers purchase_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_reservations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -23070,7 +24734,7 @@ grant execute on function app_public.reservations_ppsf(app_public.reservations) 
 -- The price with the options chosen.
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
 language sql stable
-as $function$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
+as $function$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $function$;
 grant execute on function app_public.reservations_total_contract_price(app_public.reservations) to plat_anonymous,
 plat_user;
 
@@ -23141,6 +24805,13 @@ create trigger _950_events_insert after insert on app_public.sales_offices
 create trigger _950_events_update after update on app_public.sales_offices
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_sales_offices__event_update();
+create trigger _970_parents after insert on app_public.sales_offices
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_sales_offices__parents();
+create trigger _970_parents_again after update of project_id on app_public.sales_offices
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_sales_offices__parents();
 
 create function app_private.tg_sales_offices__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23281,6 +24952,25 @@ begin
     n.by_appointment_only,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_sales_offices__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -23446,6 +25136,13 @@ create trigger _950_events_insert after insert on app_public.service_intelligenc
 create trigger _950_events_update after update on app_public.service_intelligence_generations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_service_intelligence_generations__event_update();
+create trigger _970_parents after insert on app_public.service_intelligence_generations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_service_intelligence_generations__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.service_intelligence_generations
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_service_intelligence_generations__parents();
 
 create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23644,6 +25341,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_service_intelligence_generations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the draft can take by hand from its status.
@@ -23793,6 +25511,13 @@ create trigger _950_events_insert after insert on app_public.site_plans
 create trigger _950_events_update after update on app_public.site_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_site_plans__event_update();
+create trigger _970_parents after insert on app_public.site_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_site_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.site_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_site_plans__parents();
 
 create function app_private.tg_site_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23985,6 +25710,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_site_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_site_plans__primary() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -24115,6 +25859,13 @@ create trigger _950_events_insert after insert on app_public.spec_categories
 create trigger _950_events_update after update on app_public.spec_categories
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_categories__event_update();
+create trigger _970_parents after insert on app_public.spec_categories
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_categories__parents();
+create trigger _970_parents_again after update of project_id on app_public.spec_categories
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_categories__parents();
 
 create function app_private.tg_spec_categories__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24244,6 +25995,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_categories__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.spec_categories_events(r app_public.spec_categories) returns setof app_public.events
 language sql stable rows 20
@@ -24360,6 +26130,13 @@ create trigger _950_events_insert after insert on app_public.spec_elements
 create trigger _950_events_update after update on app_public.spec_elements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_elements__event_update();
+create trigger _970_parents after insert on app_public.spec_elements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_elements__parents();
+create trigger _970_parents_again after update of category_id, project_id on app_public.spec_elements
+  for each row
+  when (old.category_id is distinct from new.category_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_elements__parents();
 
 create function app_private.tg_spec_elements__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24514,6 +26291,27 @@ begin
     n.required,
     n.lock_phase) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_elements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -24672,6 +26470,13 @@ create trigger _950_events_insert after insert on app_public.spec_options
 create trigger _950_events_update after update on app_public.spec_options
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_options__event_update();
+create trigger _970_parents after insert on app_public.spec_options
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_options__parents();
+create trigger _970_parents_again after update of element_id, project_id on app_public.spec_options
+  for each row
+  when (old.element_id is distinct from new.element_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_options__parents();
 
 create function app_private.tg_spec_options__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24877,6 +26682,27 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_options__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_spec_options__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -25033,42 +26859,73 @@ create policy seers on app_public.tasks for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and true)
     end
   );
 create policy workers_delete on app_public.tasks for delete to plat_user
   using (
-    created_by_id = (select app_public.current_user_id())
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
-  );
-create policy workers_insert on app_public.tasks for insert to plat_user
-  with check (
-    case
+    (
+      created_by_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+    and case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
+    end
+  );
+create policy workers_insert on app_public.tasks for insert to plat_user
+  with check (
+    case
+      when num_nonnulls(lead_id, buyer_id) > 0 then case
+        when lead_id is not null then (
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
+            and (
+              select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
+            ) = (select app_public.current_user_id())
+          )
+        )
+        else (
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          )
+        )
+      end
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 create policy workers_update on app_public.tasks for update to plat_user
@@ -25076,25 +26933,28 @@ create policy workers_update on app_public.tasks for update to plat_user
     case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 
@@ -25129,6 +26989,18 @@ create trigger _950_events_insert after insert on app_public.tasks
 create trigger _950_events_update after update on app_public.tasks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_tasks__event_update();
+create trigger _970_parents after insert on app_public.tasks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_tasks__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, organization_id, project_id on app_public.tasks
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_tasks__parents();
 
 create function app_private.tg_tasks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25342,6 +27214,31 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_tasks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_tasks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -25515,6 +27412,13 @@ create trigger _950_events_insert after insert on app_public.trackers
 create trigger _950_events_update after update on app_public.trackers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_trackers__event_update();
+create trigger _970_parents after insert on app_public.trackers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_trackers__parents();
+create trigger _970_parents_again after update of project_id on app_public.trackers
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_trackers__parents();
 
 create function app_private.tg_trackers__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25683,6 +27587,25 @@ begin
     n.utm,
     n.active) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_trackers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -25870,6 +27793,13 @@ create trigger _950_events_insert after insert on app_public.unit_images
 create trigger _950_events_update after update on app_public.unit_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_unit_images__event_update();
+create trigger _970_parents after insert on app_public.unit_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_images__parents();
+create trigger _970_parents_again after update of project_id, unit_id on app_public.unit_images
+  for each row
+  when (old.project_id is distinct from new.project_id or old.unit_id is distinct from new.unit_id)
+  execute function app_private.tg_unit_images__parents();
 
 create function app_private.tg_unit_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26059,6 +27989,27 @@ begin
     n.construction_status,
     n.unit_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -26407,6 +28358,17 @@ create trigger _950_events_insert after insert on app_public.units
 create trigger _950_events_update after update on app_public.units
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_units__event_update();
+create trigger _970_parents after insert on app_public.units
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_units__parents();
+create trigger _970_parents_again after update of floor_plan_id, lot_id, project_id on app_public.units
+  for each row
+  when (
+    old.floor_plan_id is distinct from new.floor_plan_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_units__parents();
 
 create function app_private.tg_units__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26797,6 +28759,29 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_units__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -27222,6 +29207,13 @@ create trigger _950_events_insert after insert on app_public.user_integrations
 create trigger _950_events_update after update on app_public.user_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_user_integrations__event_update();
+create trigger _970_parents after insert on app_public.user_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_user_integrations__parents();
+create trigger _970_parents_again after update of user_id on app_public.user_integrations
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_user_integrations__parents();
 
 create function app_private.tg_user_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27379,6 +29371,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_user_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -27455,9 +29466,9 @@ create unique index users_slug on app_public.users (slug);
 
 alter table app_public.users enable row level security;
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id()))
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
   with check (id = (select app_public.current_user_id()));
-create policy self_and_colleagues on app_public.users for select to plat_anonymous, plat_user
+create policy self_and_colleagues on app_public.users for select to plat_user
   using (
     deleted_at is null
     and (
@@ -27875,6 +29886,35 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 
 grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
 
+create trigger _970_parents after insert on app_public.webhook_deliveries
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhook_deliveries__parents();
+create trigger _970_parents_again after update of organization_id, webhook_id on app_public.webhook_deliveries
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.webhook_id is distinct from new.webhook_id)
+  execute function app_private.tg_webhook_deliveries__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhook_deliveries__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.webhooks p where p.id = n.webhook_id) is not null) then 'webhooks webhook_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.webhooks p where p.id = new.webhook_id) is not null then 'webhooks webhook_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
 
@@ -28024,6 +30064,16 @@ create trigger _950_events_insert after insert on app_public.webhooks
 create trigger _950_events_update after update on app_public.webhooks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_webhooks__event_update();
+create trigger _970_parents after insert on app_public.webhooks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhooks__parents();
+create trigger _970_parents_again after update of integration_id, organization_id on app_public.webhooks
+  for each row
+  when (
+    old.integration_id is distinct from new.integration_id
+    or old.organization_id is distinct from new.organization_id
+  )
+  execute function app_private.tg_webhooks__parents();
 
 create function app_private.tg_webhooks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28230,6 +30280,27 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhooks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organization_integrations p where p.id = n.integration_id) is not null) then 'organization_integrations integration_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.organization_integrations p where p.id = new.integration_id) is not null then 'organization_integrations integration_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_webhooks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -28386,6 +30457,11 @@ create table app_public.workflow_executions (
   inserted_at              timestamp with time zone     not null default now(),
   updated_at               timestamp with time zone     not null default now(),
   version                  integer                      not null default 1,
+  -- @secret
+  -- @behavior -*
+  --
+  -- How many processes died while they carried out the current step.
+  deaths                   smallint                     not null default 0,
   constraint workflow_executions_pkey primary key (id),
   -- @fieldName buyer
   -- @foreignFieldName workflowExecutions
@@ -28490,6 +30566,17 @@ create trigger _950_events_insert after insert on app_public.workflow_executions
 create trigger _950_events_update after update on app_public.workflow_executions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflow_executions__event_update();
+create trigger _970_parents after insert on app_public.workflow_executions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_executions__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, workflow_id on app_public.workflow_executions
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.workflow_id is distinct from new.workflow_id
+  )
+  execute function app_private.tg_workflow_executions__parents();
 
 create function app_private.tg_workflow_executions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28738,6 +30825,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_executions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the execution can take from its status.
@@ -28783,6 +30893,9 @@ create table app_public.workflow_step_runs (
   finished_at              timestamp with time zone, -- When it was over.
   output                   jsonb, -- What came of it, for later steps: `steps.<sequence>` of conditions and texts.
   error                    text, -- Why it failed, or was left out.
+  -- The code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more computing than it
+  --   may.
+  error_code               text,
   constraint workflow_step_runs_pkey primary key (id),
   constraint workflow_step_runs_once unique (execution_id, sequence, attempt),
   -- @forwardBehavior -*
@@ -28866,12 +30979,38 @@ create trigger _200_segments before insert on app_public.workflow_steps
   for each row
   when (new.type::text = 'SEND_SMS' and jsonb_typeof((new.config -> 'body')) = 'string')
   execute function app_private.tg_workflow_steps__segments();
+create trigger _970_parents after insert on app_public.workflow_steps
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_steps__parents();
+create trigger _970_parents_again after update of workflow_id on app_public.workflow_steps
+  for each row
+  when (old.workflow_id is distinct from new.workflow_id)
+  execute function app_private.tg_workflow_steps__parents();
 
 create function app_private.tg_workflow_steps__immutable() returns trigger
 language plpgsql as $function$
 begin
   raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_steps__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- Refuses a text message that cannot but be too long.
 create function app_private.tg_workflow_steps__segments() returns trigger
@@ -29046,6 +31185,13 @@ create trigger _950_events_insert after insert on app_public.workflows
 create trigger _950_events_update after update on app_public.workflows
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflows__event_update();
+create trigger _970_parents after insert on app_public.workflows
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflows__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.workflows
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_workflows__parents();
 
 create function app_private.tg_workflows__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -29295,6 +31441,27 @@ begin
   return old;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflows__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_workflows__times() returns trigger
 language plpgsql as $function$
 begin
@@ -29324,7 +31491,8 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   select coalesce(jsonb_object_agg(v.value, (
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
-  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  where exists (select from app_public.workflows k where k.id = w.id
+    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
 $function$;
 grant execute on function app_public.workflows_counts(app_public.workflows) to plat_anonymous, plat_user;
 
@@ -29919,7 +32087,7 @@ create unique index user_identities_username on app_hidden.user_identities (lowe
 
 alter table app_hidden.user_identities enable row level security;
 create policy self on app_hidden.user_identities for update to plat_user
-  using (user_id = (select app_public.current_user_id()));
+  using (user_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_anonymous, plat_user
   using (
     user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids()))
@@ -30480,6 +32648,27 @@ create index integration_secrets_next_refresh_at on app_private.integration_secr
   where next_refresh_at is not null;
 
 alter table app_private.integration_secrets enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.job_deaths
+
+-- Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the
+--   log tells.
+create table app_private.job_deaths (
+  id                       uuid                         not null default uuidv7(),
+  identity                 text                         not null,
+  job_id                   bigint                       not null,
+  key                      text,
+  task                     text                         not null,
+  organization_id          uuid,
+  deaths                   smallint                     not null default 1,
+  set_aside_at             timestamp with time zone,
+  last_died_at             timestamp with time zone     not null default now(),
+  constraint job_deaths_pkey primary key (id),
+  constraint job_deaths_identity_key unique (identity)
+);
+
+alter table app_private.job_deaths enable row level security;
 
 ----------------------------------------------------------------------------------------------------
 -- app_private.lead_turns
@@ -31194,6 +33383,64 @@ create table app_private.searchable_tables (
 alter table app_private.searchable_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.sending_changes
+
+-- Quotas that the operator of this service has changed for an organization; null: that of its tier. No release
+--   changes these rows.
+create table app_private.sending_changes (
+  organization_id          uuid                         not null,
+  mails                    integer,
+  messages                 integer,
+  reason                   text                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint sending_changes_pkey primary key (organization_id),
+  constraint sending_changes_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint sending_changes_mails check (mails >= 0),
+  constraint sending_changes_messages check (messages >= 0)
+);
+
+alter table app_private.sending_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sending_counts
+
+-- What an organization sent in an hour; of text messages, what was handed to the provider.
+create table app_private.sending_counts (
+  organization_id          uuid                         not null,
+  channel                  text                         not null,
+  hour                     timestamp with time zone     not null,
+  amount                   integer                      not null,
+  constraint sending_counts_pkey primary key (organization_id, channel, hour),
+  constraint sending_counts_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint sending_counts_channel check (channel = any (array['MAIL', 'SMS']))
+);
+
+create index sending_counts_hour on app_private.sending_counts (hour);
+
+alter table app_private.sending_counts enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sending_tiers
+
+-- How much an organization may send to people outside of it within 24 hours, by its age and by whether it takes
+--   payments; the best that fits holds.
+create table app_private.sending_tiers (
+  name                     text                         not null,
+  from_age                 interval                     not null,
+  takes_payments           boolean                      not null default false,
+  mails                    integer                      not null,
+  messages                 integer                      not null,
+  description              text                         not null,
+  constraint sending_tiers_pkey primary key (name),
+  constraint sending_tiers_mails check (mails > 0),
+  constraint sending_tiers_messages check (messages > 0)
+);
+
+alter table app_private.sending_tiers enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.slugs
 
 -- Present and former slugs; a record keeps those it once had.
@@ -31596,6 +33843,8 @@ alter table app_private.workflow_run_subjects enable row level security;
 create table app_private.workflow_runs (
   id                       uuid                         not null default uuidv7(),
   workflow_id              uuid                         not null,
+  holder                   integer,
+  held_until               timestamp with time zone,
   constraint workflow_runs_pkey primary key (id),
   constraint workflow_runs_workflow_id_fkey foreign key (workflow_id)
     references app_public.workflows(id) on delete cascade
@@ -31615,6 +33864,8 @@ create table app_private.workflow_streams (
   last_sequence            bigint                       not null,
   minute                   timestamp with time zone     not null default date_trunc('minute', now()),
   started                  integer                      not null default 0,
+  holder                   integer,
+  held_until               timestamp with time zone,
   constraint workflow_streams_pkey primary key (organization_id),
   constraint workflow_streams_organization_id_fkey foreign key (organization_id)
     references app_public.organizations(id) on delete cascade
@@ -32603,6 +34854,12 @@ create domain app_public.search_result_type as text check (value in (
   'LEAD' -- A lead.
 ));
 
+-- What is sent.
+create domain app_public.sending_channel as text check (value in (
+  'MAIL', -- E-mail.
+  'SMS' -- Text messages.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -33513,6 +35770,28 @@ create type app_public.search_result as (
   project_id uuid
 );
 
+-- How much an organization may send to people outside of it within 24 hours.
+create type app_public.sending_quota as (
+  -- @notNull
+  --
+  -- What is sent.
+  channel app_public.sending_channel,
+  -- @notNull
+  --
+  -- Why it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes payments,
+  --   OPERATOR where the operator of the service granted it.
+  tier text,
+  -- @notNull
+  --
+  -- The most within 24 hours.
+  per_day integer,
+  -- @notNull
+  --
+  -- Sent during the last 24 hours, counted by the hour.
+  used integer,
+  frees_at timestamp with time zone -- When there is room again; null while there is some.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -34004,7 +36283,7 @@ create function app_public.binding_offers_purchase_price_balance(
   b app_public.binding_offers
 ) returns app_public.money
 language sql stable as $function$
-  select greatest(0, b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id)
+  select greatest(0, b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id)
     - coalesce((select sum(d.amount_paid) from app_public.deposits d
       where d.offer_id = b.id and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED') and d.deleted_at is null), 0))
 $function$;
@@ -34017,7 +36296,7 @@ grant execute on function app_public.binding_offers_purchase_price_balance(
 -- The price and what the personalization comes to.
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
 language sql stable
-as $function$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
+as $function$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $function$;
 grant execute on function app_public.binding_offers_total_contract_price(
   app_public.binding_offers
 ) to plat_anonymous, plat_user;
@@ -34129,8 +36408,9 @@ grant execute on function app_public.cancel_workflow_executions_payload_executio
 -- @arg message What they want to say, 20,000 characters at most.
 -- @arg phone Where to call back.
 --
--- Forwards a message by e-mail to the organization: to its address for enquiries, or to its owners where it has
---   none.
+-- Forwards a message by e-mail to the organization: to its address for enquiries, once whoever owns that has agreed
+--   by the
+-- link of a mail; else to its owners.
 create function app_public.contact_organization(
   organization_id uuid, name text, email app_public.email_address, message text,
   phone app_public.phone_number default null::text
@@ -34237,35 +36517,9 @@ create function app_public.convert_lead(
   purchase_date date default null::date, estimated_closing_date date default null::date
 ) returns app_public.buyers
 language plpgsql as $function$
-declare
-  lead app_public.leads;
-  permission text;
 begin
   perform app_hidden.require_viewer();
-  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
-  if lead.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  end if;
-  foreach permission in array array['lead.write', 'buyer.write'] loop
-    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
-        jsonb_build_object('permission', permission));
-    end if;
-  end loop;
-  if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
-  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
-    and u.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
-  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
-    and l.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
-  elsif reservation_id is not null and not exists (
-    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
-      then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
-  end if;
-  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+  return app_private.convert_lead(lead_id, reservation_id, unit_id, lot_id, price,
     app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
       estimated_closing_date);
 end $function$;
@@ -34453,7 +36707,7 @@ begin
   perform app_hidden.require_viewer();
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -34500,7 +36754,7 @@ begin
     return lead;
   end;
   if agent is distinct from null then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -34515,15 +36769,22 @@ grant execute on function app_public.create_lead(
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  negotiation_id uuid;
+  negotiation uuid;
+  countered uuid;
   rights record;
 begin
   perform app_hidden.require_viewer();
-  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
-  select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
+  negotiation := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  select * into rights from app_private.begin_deal(negotiation, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys,
     'You may make offers for the side of the buyer only.');
-  perform app_private.lock_negotiation(negotiation_id);
+  -- Offers of other negotiations are as unknown as those that there are not.
+  countered := app_hidden.record_id('offers', nullif(btrim(input ->> 'parent_id'), ''), 'parentId');
+  if countered is not null and not exists (select from app_public.offers o
+    where o.id = countered and o.negotiation_id = negotiation) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such offer.', '{"field": "parentId"}');
+  end if;
+  perform app_private.lock_negotiation(negotiation);
   return app_hidden.create_record(null::app_public.offers, input);
 end $function$;
 grant execute on function app_public.create_offer(jsonb) to plat_anonymous, plat_user;
@@ -34600,7 +36861,7 @@ grant execute on function app_public.create_offer_response(
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
 --
--- Founds an organization; the viewer is its first owner.
+-- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
@@ -34617,6 +36878,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'The access token does not reach new organizations; sign in to found one.',
       '{"permission": "org.admin"}');
   end if;
+  perform app_private.rate_limit('organization.user', viewer::text);
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
@@ -35665,7 +37927,7 @@ declare
   account record;
   result app_public.authentication;
 begin
-  select u.id, p.session_epoch into account
+  select u.id, u.email_verified_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -35678,6 +37940,10 @@ begin
   perform set_config('plat.user_id', account.id::text, true);
   perform set_config('plat.token_id', '', true);
   update app_public.users u set last_login_at = now() where u.id = account.id;
+  -- Who has not confirmed the address gets a code once a day.
+  if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
+    perform app_private.request_verification(account.id);
+  end if;
   result.user_id := account.id;
   result.token_type := 'Bearer';
   result.expires_at := date_trunc('second', now()) + interval '30 days';
@@ -35719,11 +37985,11 @@ grant execute on function app_public.nearest_city(double precision, double preci
 
 -- @ordered
 --
--- The applications that organizations can connect; none without signing in.
+-- The applications that organizations can connect.
 create function app_public.organization_integration_apps() returns setof app_public.integration_apps
 language sql stable rows 20 as $function$ select a.* from app_public.integration_apps a where a.scope = 'ORGANIZATION'
   order by a.name, a.id $function$;
-grant execute on function app_public.organization_integration_apps() to plat_anonymous, plat_user;
+grant execute on function app_public.organization_integration_apps() to plat_user;
 
 --
 -- @arg id The execution; it has to be RUNNING.
@@ -35953,6 +38219,32 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_email_verification() to plat_user;
+
+-- @arg organization_id The organization that wants to write.
+-- @arg email The address.
+--
+-- Asks the owner of an address by mail whether the organization may write to it, or, of its own address for
+--   enquiries, whether these may be forwarded there; once a day at most. Workflows write to addresses of leads,
+--   buyers, members and of those who agreed. Gives true whatever becomes of it. Takes the role OWNER or ADMIN.
+create function app_public.request_mail_consent(
+  organization_id uuid, email app_public.email_address
+) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  host app_public.organizations;
+begin
+  perform app_hidden.require_organization(organization_id, 'org.admin');
+  perform app_hidden.require_confirmed_address();
+  if email is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
+  end if;
+  select o.* into host from app_public.organizations o where o.id = request_mail_consent.organization_id;
+  perform app_private.request_consent(host.id, email, case when host.email = lower(request_mail_consent.email)
+    then 'MAILBOX' else 'RECIPIENT' end);
+  return true;
+end $function$;
+grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
 
 --
 -- @arg id The invitation.
@@ -36310,7 +38602,7 @@ language plpgsql as $function$
 begin
   perform app_hidden.require_viewer();
   -- Of appointments that the viewer sees only.
-  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+  perform app_hidden.lock_seen('app_public.appointments', a.id) from app_public.appointments a
     where a.id = app_hidden.record_id('appointments', input ->> 'id');
   return app_hidden.update_record(null::app_public.appointments, input);
 end $function$;
@@ -36329,12 +38621,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
-    perform app_private.lock_purchase(b.id) from app_public.buyers b
+    perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -36354,12 +38646,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ? 'assignee_id' then
-    perform app_private.lock_lead(l.id) from app_public.leads l
+    perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
   lead := app_hidden.update_record(null::app_public.leads, input);
   if input ? 'agent' then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -36378,7 +38670,7 @@ begin
   if input ->> 'status' = 'CANCELLED' then
     select n.id into negotiation_id from app_public.negotiations n
       where n.id = app_hidden.record_id('negotiations', input ->> 'id');
-    perform app_private.lock_negotiation(negotiation_id);
+    perform app_hidden.lock_seen('app_public.negotiations', negotiation_id);
   end if;
   return app_hidden.update_record(null::app_public.negotiations, input);
 end $function$;
@@ -36613,7 +38905,7 @@ begin
     end if;
     perform app_hidden.refuse('reservations', 'change');
   end if;
-  perform app_private.lock_reservation(reservation.id);
+  perform app_hidden.lock_seen('app_public.reservations', reservation.id);
   return app_hidden.update_record(null::app_public.reservations, input);
 end $function$;
 grant execute on function app_public.update_reservation(jsonb) to plat_anonymous, plat_user;
@@ -36852,12 +39144,12 @@ grant execute on function app_public.update_workflow(
 
 -- @ordered
 --
--- The applications that users can connect; none without signing in.
+-- The applications that users can connect.
 create function app_public.user_integration_apps() returns setof app_public.integration_apps
 language sql stable rows 20
 as $function$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
   a.id $function$;
-grant execute on function app_public.user_integration_apps() to plat_anonymous, plat_user;
+grant execute on function app_public.user_integration_apps() to plat_user;
 
 --
 -- @arg token The code of the mail that createAccount or requestEmailVerification sent.
@@ -37206,7 +39498,7 @@ begin
       '{"field": "organizationId"}');
   end if;
   if deposit.id is not null then
-    due := app_public.deposits_amount_due(deposit);
+    due := app_private.deposit_due(deposit);
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
@@ -37617,7 +39909,7 @@ begin
 end $function$;
 grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
 
--- Users who share an organization with the viewer.
+-- Users who share an organization with the viewer; by an access token, one in which it opens something.
 create function app_hidden.colleague_ids() returns setof uuid
 language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -37627,7 +39919,10 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      -- Whose records a token reads, of those it reads who they are.
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
@@ -38383,6 +40678,25 @@ language sql stable security definer rows 5 set search_path to 'pg_catalog', 'pg
     else format('reverse(l.phone) like %L', reverse(ltrim(regexp_replace(phone, '[^0-9]', '', 'g'), '0')) || '%') end)
 $function$;
 grant execute on function app_hidden.leads_with_phone(text) to plat_anonymous, plat_user, plat_worker;
+
+-- Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.
+create function app_hidden.lock_seen(relation regclass, id uuid) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if id is null or not app_private.viewer_sees(relation, id) then
+    return;
+  end if;
+  case relation::text
+    when 'app_public.leads' then perform app_private.lock_lead(id);
+    when 'app_public.buyers' then perform app_private.lock_purchase(id);
+    when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
+    when 'app_public.appointments' then
+      perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+        where a.id = lock_seen.id;
+  end case;
+end $function$;
+grant execute on function app_hidden.lock_seen(regclass, uuid) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.lots_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -39369,6 +41683,21 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user, plat_worker;
 
+-- The viewer; refuses whoever has not confirmed the address of the account.
+create function app_hidden.require_confirmed_address() returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_viewer();
+begin
+  if not exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
+    perform app_hidden.fail('FORBIDDEN',
+      'Confirm the e-mail address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
+      '{"reason": "EMAIL_NOT_CONFIRMED"}');
+  end if;
+  return viewer;
+end $function$;
+grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user, plat_worker;
+
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
 language plpgsql as $function$
@@ -39876,12 +42205,15 @@ end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
--- The purchases that are assigned to the viewer.
-create function app_hidden.viewer_assigned_buyers() returns setof uuid
+-- The purchases that are assigned to the viewer, where they have the permission.
+create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -39937,11 +42269,12 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
 
--- The agents of the purchases that the viewer makes, or that are assigned to them.
+-- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.agent_id from app_public.buyers b where b.agent_id is not null
-    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
+    and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+      or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
 
@@ -40624,6 +42957,25 @@ begin
       from jsonb_array_elements(works) w));
 end $function$;
 
+-- Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it
+--   otherwise.
+create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  quota app_public.sending_quota;
+begin
+  perform app_hidden.require_confirmed_address();
+  quota := app_private.sending_quota(organization_id, 'MAIL');
+  if quota.frees_at is not null then
+    perform app_hidden.fail('RATE_LIMITED', format(
+      'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
+      'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
+      greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
+  end if;
+  perform app_private.rate_limit('invite.recipient', lower(recipient));
+  perform app_private.count_sending(organization_id, 'MAIL', 1);
+end $function$;
+
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
 create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -40669,6 +43021,24 @@ begin
     on conflict do nothing returning id into found_id;
   return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $function$;
+
+-- The request of consent by which the owner of an address agreed to mails of an organization, if they did.
+create function app_private.agreed_recipient(organization_id uuid, email text) returns uuid
+language sql stable as $function$
+  select r.id from app_private.consent_requests r
+  where r.organization_id = $1 and r.email = lower($2) and r.purpose in ('RECIPIENT', 'MAILBOX')
+    and r.confirmed_at is not null
+  order by r.purpose desc limit 1
+$function$;
+
+-- What a discount comes to in a personalization that the viewer has a part in; null of others.
+create function app_private.amount_of_discount(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.discount_amount(d) from app_public.personalization_discounts d
+  join app_public.personalizations p on p.id = d.personalization_id
+  where d.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.amount_of_discount(uuid) to plat_anonymous, plat_user;
 
 create function app_private.amount_of_payment(input jsonb, currency text) returns numeric
 language plpgsql stable as $function$
@@ -40933,8 +43303,25 @@ begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
-  with plans as materialized (
-    select * from app_private.message_plans(step, work)
+  with planned as materialized (
+    select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p
+  ), plans as materialized (
+    -- Above the quota of the organization, or too many to one number: later.
+    select p.execution_id, p.attempt, p.message, case
+        when not p.sends then p.result
+        when not app_private.owner_is_confirmed(w.organization_id) then jsonb_build_object('result', 'FAIL', 'error',
+          'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+          'sends a code, verifyEmail takes it.')
+        when row_number() over (partition by p.sends order by p.execution_id) > q.per_day - q.used
+          then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))
+        when (select count(*) from app_private.text_messages m where m.recipient = (p.message).recipient
+          and m.began_at > now() - l.within and m.id <> (p.message).id) >= l.most
+          then jsonb_build_object('result', 'WAIT', 'until', now() + interval '1 hour')
+        else p.result end as result
+    from planned p
+    join app_public.workflows w on w.id = step.workflow_id
+    cross join app_private.limit_of('sms.recipient') l
+    cross join lateral app_private.sending_quota(w.organization_id, 'SMS') q
   ), noted as (
     insert into app_private.text_messages as m
       select (p.message).* from plans p where p.result ->> 'result' = 'SEND'
@@ -40950,6 +43337,9 @@ begin
           where p.result ->> 'result' = 'FIND' and k.recipient = p.result ->> 'to'
             and k.provider_id is not null))) filter (where p.result ->> 'result' in ('SEND', 'FIND'))
     into work, calls from plans p;
+  perform app_private.count_sending(w.organization_id, 'SMS', s.amount) from app_public.workflows w
+    cross join (select count(*)::int as amount from jsonb_each(calls) c where c.value ->> 'result' = 'SEND') s
+    where w.id = step.workflow_id and s.amount > 0;
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
@@ -40988,6 +43378,39 @@ begin
     from app_private.sign_up_limits(ip) l left join app_private.tries t on t.key = l.key));
 end $function$;
 grant execute on function app_private.begin_sign_up(text) to plat_authenticator;
+
+-- What follows in the transaction is the doing of these executions, which are locked; those of them that have lost
+--   what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are
+--   paused, and this is false.
+create function app_private.begin_step(
+  step app_public.workflow_steps, executions app_public.workflow_executions[]
+) returns boolean
+language plpgsql as $function$
+declare
+  ids uuid[];
+  cause uuid;
+  workflow app_public.workflows;
+  fault text;
+begin
+  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
+    then min(e.trigger_event_id::text)::uuid end into ids, cause from unnest(executions) e;
+  perform app_private.act_as_workflow(executions[1].depth + 1, cause);
+  perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = step.workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is null then
+    return true;
+  end if;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = fault || ' Enable the workflow again, then resume.', holder = null, held_until = null
+    where e.id = any (ids) and e.status = 'RUNNING';
+  perform app_private.review_principal('app_public.workflows', workflow.id);
+  return false;
+end $function$;
 
 -- Has executions wait for the event of their current step.
 create function app_private.begin_waits(ids uuid[]) returns void
@@ -41869,10 +44292,11 @@ begin
   end if;
 end $function$;
 
--- Locks the stream of an organization that has events to read, and gives what they could start: at most a batch of
---   events. Nothing where there is nothing.
-create function app_private.claim_events(batch integer) returns table(
-  organization_id uuid, upto bigint, candidates jsonb
+-- Leaves the stream of an organization that has events to read, but of none of those excepted, to a worker, and
+--   gives what they could start: at most a batch of events. Nothing where there is nothing.
+create function app_private.claim_events(batch integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
+  organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -41886,12 +44310,15 @@ declare
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
-    where app_private.starts_left(s) > 0
+    where app_private.starts_left(s) > 0 and s.organization_id <> all (except_of)
+      and not app_private.holder_lives(s.holder, s.held_until)
     -- A busy organization lets the others go first.
     order by app_private.starts_left(s) desc limit 1 for no key update of s skip locked;
   if not found then
     return;
   end if;
+  update app_private.workflow_streams s set holder = claim_events.holder, held_until = now() + lease
+    where s.organization_id = stream.organization_id;
   select least(c.last_sequence, stream.last_sequence + batch) into last_written from app_private.event_counters c
     where c.stream_id = stream.organization_id;
   for workflow in
@@ -41923,7 +44350,7 @@ begin
       end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
-        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+        select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
             || case when workflow.conditions::text ~ '\mevent\M'
               then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
           from jsonb_array_elements(wanted) c
@@ -41939,7 +44366,7 @@ begin
     end;
     result := result || coalesce(wanted, '[]');
   end loop;
-  return query select stream.organization_id, last_written, result;
+  return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $function$;
 
 -- Whether a claim belongs to whoever negotiates: to their reservation, purchase or accepted offer.
@@ -41955,10 +44382,11 @@ language sql stable as $function$
       and (n.lead_id = negotiation.lead_id or n.buyer_id = negotiation.buyer_id))
 $function$;
 
--- Takes the next subjects of a line that was due: all of them are started where the workflow has no conditions, else
---   those of the candidates for which they hold.
-create function app_private.claim_run(batch integer) returns table(
-  workflow_id uuid, candidates jsonb, subjects uuid[]
+-- Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with
+--   items, [{subjectId, condition, data}], where the workflow has conditions.
+create function app_private.claim_run(batch integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
+  run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -41973,14 +44401,15 @@ begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
     join app_private.workflow_streams s on s.organization_id = w.organization_id
-    where app_private.starts_left(s) > 0 order by r.id limit 1 for update of r skip locked;
+    where app_private.starts_left(s) > 0 and w.organization_id <> all (except_of)
+      and not app_private.holder_lives(r.holder, r.held_until)
+    order by r.id limit 1 for update of r skip locked;
   if not found then
     return;
   end if;
   select w.* into workflow from app_public.workflows w where w.id = run.workflow_id;
-  -- Against other runs of the organization, which count against the same minute.
   select app_private.starts_left(s) into most from app_private.workflow_streams s
-    where s.organization_id = workflow.organization_id for no key update;
+    where s.organization_id = workflow.organization_id;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
   fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
@@ -41991,7 +44420,7 @@ begin
   end if;
   if workflow.conditions is not null then
     begin
-      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'condition', workflow.conditions, 'data',
         d.data)), '[]') into found_data
         from app_private.condition_data(workflow, ids) d;
     exception when others then
@@ -42000,18 +44429,41 @@ begin
     end;
   end if;
   perform app_private.set_claims('{}');
-  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
-  delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
-  if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
-    delete from app_private.workflow_runs r where r.id = run.id;
+  update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
+  return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
+end $function$;
+
+-- Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.
+create function app_private.claim_step(
+  workflow_id uuid, steps_revision integer, sequence integer, most integer, holder integer, lease interval
+) returns table(execution_id uuid, item text, step text)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  taken app_public.workflow_executions[];
+  ids uuid[];
+begin
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step_of, most) e;
+  if taken is null then
+    return;
   end if;
+  if not app_private.begin_step(step_of, taken) then
+    return;
+  end if;
+  with claimed as (
+    update app_public.workflow_executions e set holder = holder, held_until = now() + lease
+      where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING'
+      returning e.id)
+  select array_agg(c.id) into ids from claimed c;
+  return query select s.* from app_private.step_items(step_of, ids) s;
 end $function$;
 
 -- Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the
 --   principal of each webhook may read it.
 create function app_private.claim_webhook_deliveries(batch integer, lease interval, holder integer) returns table(
   delivery_id uuid, attempt integer, message_id uuid, url text, body text, sealed text, previous_sealed text,
-  mapping jsonb
+  mapping jsonb, organization_id uuid
 )
 language plpgsql as $function$
 #variable_conflict use_column
@@ -42079,7 +44531,8 @@ begin
         case when e.id is not null then app_private.webhook_body(e)
           else json_build_object('id', d.id, 'type', 'webhook.test', 'timestamp', d.inserted_at,
           'organizationId', d.organization_id, 'data', json_build_object('webhookId', d.webhook_id))::text end,
-        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping
+        s.sealed, case when s.previous_expires_at > now() then s.previous_sealed end, p.mapping,
+        d.organization_id
       from app_public.webhook_deliveries d
       join app_private.webhook_secrets s on s.webhook_id = d.webhook_id
       left join app_private.webhook_progress p on p.webhook_id = d.webhook_id
@@ -42116,7 +44569,7 @@ begin
   if mail.id is null then
     return null;
   end if;
-  select c.user_id, i.email, o.name as organization, k.name as kind_name, k.heading into reader
+  select c.user_id, i.email, o.id as organization_id, o.name as organization, k.name as kind_name, k.heading into reader
     from app_public.organization_user_connections c
     join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
@@ -42152,7 +44605,8 @@ begin
     delete from app_private.notification_mails m where m.id = mail.id;
     return null;
   end if;
-  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'kind', mail.kind, 'kindName',
+  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'organizationId', reader.organization_id,
+    'kind', mail.kind, 'kindName',
     reader.kind_name, 'heading', reader.heading,
     'organization', reader.organization, 'isDigest', mail.digest_on is not null, 'count', amount - hidden, 'items', (
       select jsonb_agg(jsonb_build_object('line', r.line, 'details', r.details, 'quote', r.quote, 'data', told.data,
@@ -42218,7 +44672,10 @@ begin
   update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
   update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
     returning * into message;
-  if message.id is not null then
+  if request.purpose = 'RECIPIENT' then
+    delete from app_private.withdrawn_addresses w where w.organization_id = request.organization_id
+      and w.email = request.email;
+  elsif message.id is not null then
     perform app_private.follow_news(message.lead_id);
     if message.merged_at is null then
       perform app_private.merge_message(message);
@@ -42317,25 +44774,49 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_private.construction_has_come_to(text, text) to plat_anonymous, plat_user;
 
--- @withoutViewer Callers have seen the lead as the viewer, who may convert it.
---
--- Makes a purchase of a lead.
+-- Makes a purchase of a lead that the viewer may convert.
 create function app_private.convert_lead(
-  lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text,
-  purchase_date date, estimated_closing_date date
+  lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid, price numeric, legal_name text, purchase_date date,
+  estimated_closing_date date
 ) returns app_public.buyers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  lead app_public.leads;
+  permission text;
   reservation app_public.reservations;
   candidates uuid[];
-  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
-    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
-    from app_public.projects p where p.id = lead.project_id);
+  rescission_ends_at timestamptz;
   asking numeric := price;
   existing_id uuid;
   result app_public.buyers;
 begin
+  select * into lead from app_public.leads l where l.id = convert_lead.lead_id
+    and app_private.viewer_sees('app_public.leads', l.id);
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id and app_private.viewer_sees('app_public.lots', l.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id
+      and app_private.viewer_sees('app_public.reservations', r.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  select app_private.rescission_end(coalesce(purchase_date, (now() at time zone p.time_zone)::date), p.rescission_days,
+    p.time_zone) into rescission_ends_at from app_public.projects p where p.id = lead.project_id;
   if reservation_id is null then
     candidates := array(select r.id from app_public.reservations r
       where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
@@ -42391,9 +44872,7 @@ begin
     returning * into result;
   return result;
 end $function$;
-grant execute on function app_private.convert_lead(
-  app_public.leads, uuid, uuid, uuid, numeric, text, date, date
-) to plat_user;
+grant execute on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) to plat_user;
 
 -- Gives a purchase the deposits of its project's schedule that neither it nor its lead has yet; returns how many.
 create function app_private.copy_deposit_schedule(buyer_id uuid) returns integer
@@ -42414,6 +44893,23 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+
+-- Counts a mail of an organization that was sent.
+create function app_private.count_mail(organization_id uuid, recipient text) returns void
+language sql as $function$
+  select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
+  select app_private.count_sending($1, 'MAIL', 1)
+    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
+$function$;
+grant execute on function app_private.count_mail(uuid, text) to plat_worker;
+
+-- Counts what an organization has sent.
+create function app_private.count_sending(organization_id uuid, channel text, amount integer) returns void
+language sql as $function$
+  insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
+    values ($1, $2, date_trunc('hour', now()), $3)
+    on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount
+$function$;
 
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
@@ -42486,6 +44982,14 @@ begin
   perform app_private.add_enum_values(name, value_list);
 end $function$;
 
+-- The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job
+--   under such a key again, such as the clock, adds what is set aside.
+create function app_private.deadly_keys() returns table(key text, ticket uuid)
+language sql stable rows 10 as $function$
+  select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
+  where d.key is not null
+$function$;
+
 -- The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals
 --   assigned to them only.
 create function app_private.deal_child_condition(
@@ -42504,7 +45008,7 @@ begin
       else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
         'app_public.current_user_id())', table_name) end),
     format(branch, buyer_permission, case when has_assignee then mine
-      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
+      else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $function$;
 
 -- What it takes to read the records that a condition or the config of a step speaks of.
@@ -42518,6 +45022,13 @@ language sql stable as $function$
         then '{audit.read}'
       when r.root = 'assignee' then '{org.member}' else '{}' end::text[]) p (permission)
     where definition::text ~ ('\m' || r.root || '\M') order by p.permission)
+$function$;
+
+-- What is to be paid of a deposit, whoever asks.
+create function app_private.deposit_due(d app_public.deposits) returns numeric
+language sql stable as $function$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
 $function$;
 
 -- The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team
@@ -42591,8 +45102,6 @@ begin
     where d.id = gone.delivery_id;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its
 --   highest amount at most; what was agreed once it is approved.
 create function app_private.discount_amount(d app_public.personalization_discounts) returns numeric
@@ -42611,12 +45120,25 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
           j.currency)))
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $function$;
-grant execute on function app_private.discount_amount(app_public.personalization_discounts) to plat_anonymous,
-plat_user;
 
 -- Removes a mail that was sent.
 create function app_private.drop_notification_mail(id uuid) returns void
 language sql as $function$ delete from app_private.notification_mails m where m.id = $1 $function$;
+
+-- Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.
+create function app_private.due_executions(
+  step app_public.workflow_steps, most integer, ids uuid[] default null::uuid[]
+) returns setof app_public.workflow_executions
+language sql rows 200 as $function$
+  with due as (
+    select e.* from app_public.workflow_executions e
+    where e.workflow_id = step.workflow_id and e.steps_revision = step.revision and e.current_step = step.sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+      and (ids is null or e.id = any (ids))
+    order by e.scheduled_at limit most for no key update skip locked)
+  -- The events of one transaction tell one story: how deep what led to it is.
+  select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
+$function$;
 
 -- Takes integrations whose credentials end soon.
 create function app_private.due_integrations(batch integer) returns table(id uuid, scope text)
@@ -42631,22 +45153,24 @@ begin
 end $function$;
 grant execute on function app_private.due_integrations(integer) to plat_authenticator;
 
--- The workflows whose line is due, or of which nobody has found out when it is; locked.
-create function app_private.due_schedules() returns table(workflow_id uuid, schedule text, time_zone text)
-language sql rows 10 as $function$
-  select w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone, o.time_zone)
+-- The workflows whose line is due, or of which nobody has found out when it is.
+create function app_private.due_schedules() returns table(
+  organization_id uuid, workflow_id uuid, schedule text, time_zone text, was_due_at timestamp with time zone
+)
+language sql stable rows 10 as $function$
+  select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
+    o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
   join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
   join app_public.organizations o on o.id = w.organization_id
   left join app_public.projects p on p.id = w.project_id
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
-  for no key update of t skip locked
 $function$;
 
 -- The steps of workflows that are due for some execution.
 create function app_private.due_workflow_steps() returns table(
-  workflow_id uuid, steps_revision integer, sequence integer, way text
+  workflow_id uuid, steps_revision integer, sequence integer, way text, organization_id uuid
 )
 language sql stable rows 10 as $function$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
@@ -42661,7 +45185,7 @@ language sql stable rows 10 as $function$
         and (e.workflow_id, e.steps_revision, e.current_step) > (w.workflow_id, w.steps_revision, w.current_step)
       order by e.workflow_id, e.steps_revision, e.current_step limit 1) n
   )
-  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s) from waiting w
+  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s), s.organization_id from waiting w
   join app_public.workflow_steps s on s.workflow_id = w.workflow_id and s.revision = w.steps_revision
     and s.sequence = w.current_step
   where exists (select from app_public.workflow_executions e where e.workflow_id = w.workflow_id
@@ -42692,11 +45216,14 @@ begin
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
   perform set_config('plat.service', 'on', true);
-  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+  -- One that is disabled could be refreshed to what it was: it loses its credentials, too.
+  for one in select i.id, i.name, i.status from app_public.user_integrations i where i.user_id = end_access.user_id
     and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
   loop
     perform app_private.suspend_user_integration(one.id, reason);
-    ending.integrations := ending.integrations || one.name::text;
+    if one.status <> 'DISABLED' then
+      ending.integrations := ending.integrations || one.name::text;
+    end if;
   end loop;
   perform set_config('plat.service', before, true);
   delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
@@ -43392,42 +45919,83 @@ begin
       where n.last_at < now() - interval '1 day';
 end $function$;
 
--- Ends the hold of workers whose connection is gone: they died. Returns how many.
+-- Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how
+--   many were held.
 create function app_private.free_executions() returns integer
 language plpgsql as $function$
 declare
+  most_deaths constant int := 2;
   amount int;
+  one record;
 begin
-  update app_public.workflow_executions e set holder = null, held_until = null
+  -- A lease that is over says nothing of its worker.
+  update app_public.workflow_executions e set holder = null, held_until = null,
+      deaths = e.deaths + case when e.holder = any (array(select a.pid from pg_stat_activity a
+        where a.datname = current_database())) then 0 else 1 end
     where e.holder is not null and (e.held_until < now()
       or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
   get diagnostics amount = row_count;
+  if amount = 0 then
+    return 0;
+  end if;
+  for one in
+    select e.id, e.attempts + 1 as attempt, e.depth, e.trigger_event_id, s as step
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step
+    where e.deaths >= most_deaths and e.status = 'RUNNING' and e.holder is null
+    order by e.id for no key update of e
+  loop
+    perform app_private.act_as_workflow(one.depth + 1, one.trigger_event_id);
+    perform app_private.set_execution_aside(one.id, one.attempt, one.step);
+  end loop;
   return amount;
 end $function$;
 
--- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live.
---   Returns how many jobs.
-create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns integer
+-- Frees the jobs and queues that dead workers hold; `everywhere`: of those too who never said that they live. A job
+--   at which its process died for the second time is set aside under a ticket, and is not run again until that is
+--   released. Returns those jobs.
+create function app_private.free_jobs_of_dead_workers(everywhere boolean) returns table(
+  job_id bigint, task text, organization_id uuid, deaths integer, ticket uuid
+)
 language plpgsql as $function$
+#variable_conflict use_column
 declare
+  most_deaths constant int := 2;
   suspects text[] := array(select w.id from app_private.workers w);
   dead text[];
-  amount int;
+  held bigint[];
 begin
   -- Those who were killed before they could say that they live. Asked once, at a start: it reads all jobs.
   if everywhere then
     suspects := suspects || array(
       select j.locked_by from graphile_worker._private_jobs j where j.locked_by is not null
       union select q.locked_by from graphile_worker._private_job_queues q where q.locked_by is not null);
+    delete from app_private.job_deaths d
+      where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
   dead := array(select distinct s from unnest(suspects) s where not app_private.worker_lives(s));
   if dead = '{}' then
-    return 0;
+    return;
   end if;
-  amount := (select count(*) from graphile_worker._private_jobs j where j.locked_by = any (dead));
+  held := array(select j.id from graphile_worker._private_jobs j where j.locked_by = any (dead));
   perform graphile_worker.force_unlock_workers(dead);
   delete from app_private.workers w where w.id = any (dead);
-  return amount;
+  insert into app_private.job_deaths as d (identity, job_id, key, task, organization_id)
+    select coalesce(j.key, j.id::text), j.id, j.key, t.identifier,
+      app_private.organization_of_job(t.identifier, j.payload)
+    from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    where j.id = any (held)
+    on conflict (identity) do update set deaths = d.deaths + 1, job_id = excluded.job_id, last_died_at = now(),
+      set_aside_at = case when d.deaths + 1 >= most_deaths then coalesce(d.set_aside_at, now()) end;
+  perform graphile_worker.permanently_fail_jobs(array[d.job_id],
+      format('JOB_SET_ASIDE: the process died %s times during this job. Release it with: '
+        'select app_private.release_job(''%s'')', d.deaths, d.id))
+    from app_private.job_deaths d where d.job_id = any (held) and d.set_aside_at is not null;
+  return query select d.job_id, d.task, d.organization_id, d.deaths::int,
+      case when d.set_aside_at is not null then d.id end
+    from app_private.job_deaths d where d.job_id = any (held);
 end $function$;
 
 -- Ends the leases of workers whose connection is gone: they died. Returns how many.
@@ -43446,17 +46014,19 @@ end $function$;
 -- The mail of an accepted draft; none once its lead is not to be contacted.
 create function app_private.generation_mail(generation_id uuid, sender_id uuid) returns table(
   recipient text, subject text, body text, sender text, reply_to text, organization text, postal_address text,
-  lead_id uuid
+  lead_id uuid, organization_id uuid
 )
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.email, g.subject, g.body, coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), o.name),
-    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id
+    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id,
+    o.id
   from app_public.service_intelligence_generations g
   join app_public.leads l on l.id = g.lead_id and l.deleted_at is null and not l.do_not_contact and l.email is not null
   join app_public.organizations o on o.id = g.organization_id
   left join app_public.users u on u.id = generation_mail.sender_id
   left join app_hidden.user_identities i on i.user_id = u.id
   where g.id = generation_mail.generation_id and g.status = 'ACCEPTED' and g.deleted_at is null
+    and app_private.owner_is_confirmed(o.id)
 $function$;
 
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
@@ -43541,6 +46111,13 @@ begin
     from jsonb_array_elements(works) w where e.id = (w ->> 'executionId')::uuid;
 end $function$;
 
+-- Whether a worker holds something: its connection is there, and its lease is not over.
+create function app_private.holder_lives(holder integer, held_until timestamp with time zone) returns boolean
+language sql stable as $function$
+  select holder is not null and held_until >= now()
+    and holder in (select a.pid from pg_stat_activity a where a.datname = current_database())
+$function$;
+
 -- What is wrong with the rows of the import, the first 1,000.
 create function app_private.import_errors() returns app_public.import_row_error[]
 language plpgsql as $function$
@@ -43623,9 +46200,8 @@ language sql immutable as $function$
     ['SOLD', 'AVAILABLE', 'service']]
 $function$;
 
--- @withoutViewer Callers have seen the purchase as the viewer, who may change it.
---
--- Voids the former link of a purchase and enqueues the mail with a new one; refuses floods of mail.
+-- Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses
+--   floods of mail.
 create function app_private.invite_buyer(buyer_id uuid, email text, message text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -43634,7 +46210,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -43644,9 +46224,10 @@ begin
   elsif recipient is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
   end if;
-  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text, 1000, interval '1 hour');
-  perform app_private.rate_limit('invite.buyer', buyer.id::text, 5, interval '1 hour');
-  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || recipient, 10, interval '1 hour');
+  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
+  perform app_private.rate_limit('invite.buyer', buyer.id::text);
+  perform app_private.rate_limit('invite.buyer_address', buyer.organization_id || ' ' || recipient);
+  perform app_private.admit_invitation(buyer.organization_id, recipient);
   update app_hidden.buyer_invites i set status = case when i.expires_at <= now() then 'EXPIRED' else 'REVOKED' end
     where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> recipient or i.expires_at <= now());
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
@@ -43700,6 +46281,30 @@ language sql stable as $function$
     and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
 $function$;
 
+-- Whether an organization may write to an address: of a lead, buyer or member of it, or of somebody who agreed.
+create function app_private.is_known_recipient(organization_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.leads l where l.organization_id = $1 and l.email = lower($2)
+      and l.deleted_at is null)
+    or exists (select from app_public.buyers b where b.organization_id = $1 and b.email = lower($2)
+      and b.deleted_at is null)
+    or exists (select from app_hidden.user_identities i
+      join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
+      where i.email = lower($2))
+    or app_private.agreed_recipient($1, $2) is not null
+$function$;
+
+-- Whether enquiries may be forwarded to an address: its owner agreed, or is a member who has confirmed it.
+create function app_private.is_mailbox(organization_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.consent_requests r where r.organization_id = $1 and r.email = lower($2)
+      and r.purpose = 'MAILBOX' and r.confirmed_at is not null)
+    or exists (select from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
+      where i.email = lower($2))
+$function$;
+
 -- Whether what an execution writes to its lead or buyer is marketing mail. It is not where an event of their own
 --   dealing started it, such as an appointment or a reservation.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
@@ -43739,7 +46344,8 @@ $function$;
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
+    = 0 from app_private.limit_of(name) l);
 end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
@@ -43774,7 +46380,8 @@ end $function$;
 -- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
 --   nothing to send, or too much was sent to the address already.
 create function app_private.issue_consent_token(request_id uuid) returns table(
-  token text, email text, purpose text, organization text, project text, expires_at timestamp with time zone
+  token text, email text, purpose text, organization_id uuid, organization text, project text, expires_at timestamp
+  with time zone
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -43783,7 +46390,8 @@ declare
   secret text := app_private.random_text(43);
 begin
   select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
-    and r.confirmed_at is null and r.expires_at > now() for update;
+    and r.confirmed_at is null and r.expires_at > now() and app_private.owner_is_confirmed(r.organization_id)
+    for update;
   -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
   if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
       request.organization_id || ' ' || request.email)
@@ -43792,7 +46400,7 @@ begin
   end if;
   update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
   return query
-    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    select secret, request.email, request.purpose, o.id, o.name::text, p.title::text, request.expires_at
     from app_public.organizations o
     left join app_public.project_contact_messages m on m.id = request.message_id
     left join app_public.projects p on p.id = m.project_id
@@ -43999,6 +46607,7 @@ $function$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $function$;
 grant execute on function app_private.live_lead(uuid, text) to plat_user;
 
@@ -44041,8 +46650,6 @@ begin
   perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a lead and, before it, its deals.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44052,10 +46659,7 @@ begin
   perform from app_public.buyers b where b.lead_id = lock_lead.lead_id order by b.id for no key update;
   perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
 end $function$;
-grant execute on function app_private.lock_lead(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and its lead, before what hangs on them.
 create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44065,10 +46669,7 @@ begin
     where l.id = coalesce(lock_lead_or_buyer.lead_id,
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $function$;
-grant execute on function app_private.lock_lead_or_buyer(uuid, uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks what a negotiation is about, then the negotiation, and gives it as it is then.
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44082,10 +46683,7 @@ begin
     and n.deleted_at is null for no key update;
   return negotiation;
 end $function$;
-grant execute on function app_private.lock_negotiation(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a purchase and, before it, what hangs on it.
 create function app_private.lock_purchase(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44094,10 +46692,7 @@ begin
     where b.id = lock_purchase.id;
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $function$;
-grant execute on function app_private.lock_purchase(uuid) to plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- Locks a reservation and what it is about, in the order of locks, and returns it as it is now.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -44109,7 +46704,6 @@ begin
   select * into reservation from app_public.reservations r where r.id = reservation_id for no key update;
   return reservation;
 end $function$;
-grant execute on function app_private.lock_reservation(uuid) to plat_user;
 
 -- Locks the records that a step changes.
 create function app_private.lock_subjects(table_name text, ids uuid[]) returns void
@@ -44126,6 +46720,34 @@ begin
     execute format('select from app_public.%I r where r.id = any ($1) order by r.id for no key update', table_name)
       using ids;
   end if;
+end $function$;
+
+-- What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have
+--   lost what they are about have no item.
+create function app_private.look_at_step(
+  workflow_id uuid, steps_revision integer, sequence integer, most integer
+) returns table(execution_id uuid, item text, step text)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  workflow app_public.workflows := (select w from app_public.workflows w where w.id = workflow_id);
+  ids uuid[] := array(select e.id from app_public.workflow_executions e
+    where e.workflow_id = workflow_id and e.steps_revision = steps_revision and e.current_step = sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+    order by e.scheduled_at limit most);
+begin
+  -- What the principal may not read is not read; take_workflow_step pauses the executions.
+  if app_private.act_for_workflow(workflow, app_private.step_permissions(step_of, workflow.subject_type,
+    workflow.trigger ->> 'event')) is not null then
+    perform app_private.set_claims('{}');
+    return query select i.id, null::text, null::text from unnest(ids) i (id);
+    return;
+  end if;
+  perform app_private.set_claims('{}');
+  return query
+    select i.id, s.item, s.step from unnest(ids) i (id)
+    left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $function$;
 
 -- Finds what happened to the records that executions wait for since they do.
@@ -44156,6 +46778,41 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   order by i.id desc limit 1
 $function$;
 grant execute on function app_private.mail_account(uuid) to plat_authenticator;
+
+-- What limits mails of an organization to an address: none for a member who has confirmed it.
+create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
+  key text, most integer, within interval, is_outside boolean
+)
+language sql stable as $function$
+  select t.name || ' ' || t.key, l.most, l.within, k.is_outside
+  from (select encode(sha256(convert_to(lower(recipient), 'UTF8')), 'hex') as address) a
+  cross join lateral (
+    -- Of the team: of the organization, or of one that has a part in its projects.
+    select u.email_verified_at is not null as is_confirmed, exists (
+      select from app_public.organization_user_connections m where m.user_id = u.id
+        and (m.organization_id = $1 or exists (select from app_public.project_organizations p
+          where p.owner_id = $1 and p.organization_id = m.organization_id))) as is_team
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id where i.email = lower(recipient)
+    union all select false, false
+    limit 1) w
+  cross join lateral (select not w.is_team as is_outside) k
+  cross join lateral (values
+    ('mail.unconfirmed_account', a.address, w.is_team and not w.is_confirmed),
+    ('mail.recipient_and_organization', $1 || ' ' || a.address, not w.is_team),
+    ('mail.recipient', a.address, not w.is_team)) t (name, key, holds)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.holds
+$function$;
+
+-- How many seconds a mail of an organization to an address has to wait; 0 for not at all.
+create function app_private.mail_wait(organization_id uuid, recipient text) returns integer
+language sql as $function$
+  select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
+    case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
+    end)), 0)::int
+  from app_private.mail_limits($1, $2) l left join app_private.tries t on t.key = l.key
+$function$;
+grant execute on function app_private.mail_wait(uuid, text) to plat_worker;
 
 -- The list of a purchase of what hangs on it, or on the lead it came from.
 create function app_private.make_buyer_list(
@@ -44507,6 +47164,60 @@ begin
   end if;
 end $function$;
 
+-- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
+--   somebody else at the same time: a deleted record keeps its row and its keys.
+create function app_private.make_parent_checks() returns void
+language plpgsql as $function$
+declare
+  child record;
+  function_name text;
+begin
+  -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
+  for child in
+    select r.oid::regclass as relation, r.relname,
+      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
+        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
+        order by a.attnum) as of_all,
+      string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
+        k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
+      string_agg(distinct format('%I', a.attname), ', ') as columns,
+      string_agg(distinct format('old.%1$I is distinct from new.%1$I', a.attname), ' or ') as moved
+    from pg_constraint k
+    join pg_class r on r.oid = k.conrelid
+    join pg_class p on p.oid = k.confrelid
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
+      and r.relnamespace = 'app_public'::regnamespace
+      and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
+    group by r.oid, r.relname
+  loop
+    function_name := format('tg_%s__parents', child.relname);
+    execute format('create function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
+declare
+  gone text;
+begin
+  if tg_level = ''STATEMENT'' then
+    gone := case
+      %s end;
+  else
+    gone := case
+      %s end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, '' '', 1), split_part(gone, '' '', 2));
+  end if;
+  return null;
+end', child.of_all, child.of_one));
+    execute format('comment on function app_private.%I() is %L', function_name,
+      'Refuses a row of a record that was deleted meanwhile.');
+    execute format('create trigger _970_parents after insert on %s referencing new table as new_rows
+      for each statement execute function app_private.%I()', child.relation, function_name);
+    execute format('create trigger _970_parents_again after update of %s on %s for each row when (%s)
+      execute function app_private.%I()', child.columns, child.relation, child.moved, function_name);
+  end loop;
+end $function$;
+
 create function app_private.make_price_part(
   table_name text, subject text, list_name text, list_description text
 ) returns void
@@ -44812,7 +47523,8 @@ create function app_private.marketing_sender(person_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select o.name from app_public.organizations o
   where o.deleted_at is null and o.id = coalesce((select l.organization_id from app_public.leads l where l.id = $1),
-    (select b.organization_id from app_public.buyers b where b.id = $1))
+    (select b.organization_id from app_public.buyers b where b.id = $1),
+    (select r.organization_id from app_private.consent_requests r where r.id = $1))
 $function$;
 grant execute on function app_private.marketing_sender(uuid) to plat_authenticator;
 
@@ -45325,6 +48037,12 @@ grant execute on function app_private.note_failed(
   text, uuid, text, boolean, boolean, boolean
 ) to plat_authenticator;
 
+-- Forgets that processes died during a job: it was done.
+create function app_private.note_job_done(key text) returns void
+language sql as $function$
+  delete from app_private.job_deaths d where d.identity = $1 and d.set_aside_at is null
+$function$;
+
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_variable
@@ -45461,13 +48179,12 @@ begin
 end $function$;
 grant execute on function app_private.note_refund(uuid, jsonb) to plat_authenticator;
 
--- @withoutViewer Callers have seen the report as the viewer; it notes the time only.
---
--- Notes, to the minute, that a report was looked at.
+-- Notes, to the minute, that a report was looked at by somebody who sees it.
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  if current_setting('transaction_read_only') = 'on' then
+  if current_setting('transaction_read_only') = 'on'
+    or not app_private.viewer_sees('app_public.custom_reports', note_report_run.id) then
     return;
   end if;
   insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
@@ -45736,6 +48453,15 @@ begin
   return result;
 end $function$;
 
+-- What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.
+create function app_private.options_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.options_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
+
 -- A permission that the viewer lacks for what an integration of an organization does; null where they have all.
 create function app_private.organization_integration_lacks(i app_public.organization_integrations) returns text
 language plpgsql stable as $function$
@@ -45751,18 +48477,43 @@ begin
   return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
 end $function$;
 
--- Where mail to an organization goes: its address, or its owners' where it has none.
+-- Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners'.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
-    and o.email is not null
+    and app_private.is_mailbox(o.id, o.email)
   union all
   select i.email::text from app_public.organizations o
     join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
     join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
-    where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
+    where o.id = organization_mailboxes.organization_id and o.deleted_at is null
+      and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $function$;
+
+-- The organization that a job is about, where its payload or the record that it names tells.
+create function app_private.organization_of_job(task text, payload json) returns uuid
+language plpgsql stable as $function$
+declare
+  id uuid;
+  organization uuid;
+  source text;
+begin
+  id := coalesce(payload ->> 'organization_id', payload ->> 'id')::uuid;
+  if payload ->> 'organization_id' is not null then
+    return id;
+  end if;
+  select r.table_name into source from app_hidden.record_types r
+    join pg_attribute a on a.attrelid = to_regclass(format('app_public.%I', r.table_name))
+      and a.attname = 'organization_id' and not a.attisdropped
+    where r.subject = split_part(task, '__', 1);
+  if found and id is not null then
+    execute format('select t.organization_id from app_public.%I t where t.id = $1', source) into organization using id;
+  end if;
+  return organization;
+exception when invalid_text_representation then
+  return null;
+end $function$;
 
 -- A card of the viewer, whose cards are locked; refuses any other.
 create function app_private.own_card(id uuid) returns app_public.processor_cards
@@ -45779,6 +48530,28 @@ begin
   end if;
   return card;
 end $function$;
+
+-- Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people
+--   outside of it.
+create function app_private.owner_is_confirmed(organization_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.organization_user_connections m
+    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
+$function$;
+
+-- The deposits that are paid of a purchase that the viewer sees; null of others.
+create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select coalesce((
+    select sum(d.amount_paid) from app_public.deposits d
+    where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
+      and d.deleted_at is null), 0)
+  from app_public.buyers b where b.id = $1
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
+$function$;
+grant execute on function app_private.paid_of_purchase(uuid) to plat_anonymous, plat_user;
 
 -- Pauses an execution that the viewer was seen to see.
 create function app_private.pause_execution(
@@ -45823,7 +48596,7 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_public.deposits_amount_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
   end if;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;
@@ -45922,6 +48695,7 @@ declare
   one app_private.step_work;
   violated text;
   message text;
+  code text;
 begin
   begin
     execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes
@@ -45937,7 +48711,8 @@ begin
         end loop;
         return;
       end if;
-      get stacked diagnostics violated = constraint_name;
+      get stacked diagnostics violated = constraint_name, code = pg_exception_detail;
+      code := case when sqlstate = 'PLAT0' then code::jsonb ->> 'code' end;
       -- In the words that a person would read who tried the same.
       message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
@@ -45953,10 +48728,12 @@ begin
       outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
   end;
   perform app_private.record_outcomes(step, work, outcomes);
+  if code is not null then
+    update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
+      and r.sequence = step.sequence and r.attempt = work[1].attempt;
+  end if;
 end $function$;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits
 --   of the currency.
 create function app_private.personalization_sums(
@@ -45979,11 +48756,7 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
     from app_public.projects j where j.id = p.project_id
   ) t
 $function$;
-grant execute on function app_private.personalization_sums(app_public.personalizations) to plat_anonymous,
-plat_user;
 
--- @withoutViewer Callers have seen the record as the viewer.
---
 -- What the options chosen for a unit by a lead or buyer come to.
 create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -45991,7 +48764,6 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
     and p.deleted_at is null
 $function$;
-grant execute on function app_private.personalization_total(uuid, uuid, uuid) to plat_anonymous, plat_user;
 
 -- Keeps the coordinates of cities, objects {id, latitude, longitude}; null where they are unknown.
 create function app_private.place_cities(places jsonb) returns void
@@ -46036,6 +48808,26 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+
+-- Enqueues a job once more, for later.
+create function app_private.postpone_job(task text, payload jsonb, seconds integer) returns void
+language sql as $function$
+  -- Not all at once when there is room again.
+  select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
+$function$;
+grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
+
+-- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
+create function app_private.price_of_deposit(id uuid) returns numeric
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
+    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
+        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
+        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+      or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
+$function$;
+grant execute on function app_private.price_of_deposit(uuid) to plat_anonymous, plat_user;
 
 -- Why nobody answers any more for what this user made with this access token; null while they do.
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
@@ -46361,7 +49153,7 @@ begin
       pause_reason = case when o.status = 'PAUSED' and n.id is not null then o.output ->> 'title'
         else e.pause_reason end,
       resume_at = case when n.id is null then null else e.resume_at end,
-      current_step = n.sequence, attempts = 0, holder = null, held_until = null,
+      current_step = n.sequence, attempts = 0, deaths = 0, holder = null, held_until = null,
       scheduled_at = case when n.id is not null then now() + make_interval(secs => coalesce(n.wait_seconds, 0)) end
     from unnest(outcomes) o
     left join app_public.workflow_steps n on n.workflow_id = step.workflow_id and n.revision = step.revision
@@ -46461,6 +49253,14 @@ create function app_private.refuse_definition(path text, message text) returns v
 language plpgsql as $function$
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
+end $function$;
+
+create function app_private.refuse_gone(table_name text, column_name text) returns void
+language plpgsql as $function$
+begin
+  perform app_hidden.fail('NOT_FOUND',
+    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
+    jsonb_build_object('field', app_hidden.camel(column_name)));
 end $function$;
 
 -- Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.
@@ -46587,6 +49387,13 @@ begin
   return true;
 end $function$;
 
+-- Gives back what a worker holds and does not carry out: it is due again.
+create function app_private.release_executions(ids uuid[], holder integer) returns void
+language sql as $function$
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id = any (ids) and e.holder = $2
+$function$;
+
 -- Says that the requests that sent these contents are answered, each as often as it was sent; forgets and tells
 --   those that no row has, as sweep_files does.
 create function app_private.release_files(checksums text[]) returns setof text
@@ -46600,6 +49407,33 @@ begin
     select f.checksum from app_private.stored_files f where f.checksum = any (checksums) and f.pending = 0));
 end $function$;
 grant execute on function app_private.release_files(text[]) to plat_authenticator;
+
+-- For operators: lets a job that was set aside because its process died twice run again. Says what became of it.
+create function app_private.release_job(ticket uuid) returns text
+language plpgsql as $function$
+declare
+  released app_private.job_deaths;
+begin
+  delete from app_private.job_deaths d where d.id = ticket and d.set_aside_at is not null returning * into released;
+  if released.id is null then
+    return 'No job is set aside under this ticket.';
+  end if;
+  perform graphile_worker.reschedule_jobs(array[released.job_id], run_at => now(), attempts => 0);
+  return format('%s (job %s) runs again.', released.task, released.job_id);
+end $function$;
+
+-- Gives back the line that a worker does not go through.
+create function app_private.release_run(run_id uuid, holder integer) returns void
+language sql as $function$
+  update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
+$function$;
+
+-- Gives back the stream that a worker does not read.
+create function app_private.release_stream(organization_id uuid, holder integer) returns void
+language sql as $function$
+  update app_private.workflow_streams s set holder = null, held_until = null
+    where s.organization_id = $1 and s.holder = $2
+$function$;
 
 -- Under whom an idempotency key of this request is kept.
 create function app_private.repeat_viewer() returns text
@@ -46714,6 +49548,17 @@ language sql as $function$
     job_key => 'user__verification_requested ' || user_id)
 $function$;
 
+-- Refuses a buyer who sets the day by which they have to choose.
+create function app_private.require_due_on(p app_public.personalizations) returns void
+language plpgsql stable as $function$
+begin
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
+    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
+      '{"permission": "sale.write", "field": "dueOn"}');
+  end if;
+end $function$;
+
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -46732,12 +49577,15 @@ begin
 end $function$;
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_anonymous, plat_user;
 
--- The execution, locked, so between two steps. Callers have seen it as the viewer.
+-- The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
   execution app_public.workflow_executions;
 begin
+  if not app_private.viewer_sees('app_public.workflow_executions', id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such workflow execution.', '{"field": "id"}');
+  end if;
   perform app_hidden.require_organization(e.organization_id, 'workflow.run') from app_public.workflow_executions e
     where e.id = require_execution.id;
   select e.* into execution from app_public.workflow_executions e where e.id = require_execution.id for no key update;
@@ -47052,6 +49900,9 @@ declare
   done boolean := true;
 begin
   -- One after the other: whoever comes second finds what the first one did.
+  if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
+  end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',
@@ -47311,8 +50162,10 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   order by r.permission <> 'org.owner', r.permission limit 1
 $function$;
 
--- Selects the subjects of a line that is due, and says when it is due next.
-create function app_private.run_schedule(workflow_id uuid, next_run_at timestamp with time zone) returns void
+-- Selects the subjects of a line that is due, and says when it is due next; once for each time at which it was due.
+create function app_private.run_schedule(
+  workflow_id uuid, next_run_at timestamp with time zone, was_due_at timestamp with time zone
+) returns void
 language plpgsql as $function$
 declare
   workflow app_public.workflows;
@@ -47321,7 +50174,11 @@ declare
   fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
-  select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
+  select t.next_run_at is not null into is_due from app_private.workflow_triggers t
+    where t.workflow_id = workflow.id and t.next_run_at is not distinct from was_due_at for no key update skip locked;
+  if not found then
+    return; -- another process has it
+  end if;
   if run_schedule.next_run_at is null then
     perform app_private.note_trigger_error(workflow.id,
       'The line of the clock, or its time zone, cannot be read any more.');
@@ -47659,6 +50516,33 @@ language sql stable as $function$
   from (select array(select m from unnest(moments) m where m > clock_timestamp() - within order by m) as recent) r
 $function$;
 
+-- Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.
+create function app_private.sees_personalization(p app_public.personalizations) returns boolean
+language sql stable as $function$
+  select app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.read')
+    or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'buyer.read')
+    or p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or p.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+$function$;
+
+-- Whether the viewer sees a project, for functions that run as the owner.
+create function app_private.sees_project(project_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
+    and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
+      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
+$function$;
+
+-- Whether the viewer sees the units of a floor plan that are for sale.
+create function app_private.sees_units_of_plan(floor_plan_id uuid) returns boolean
+language sql stable as $function$
+  select app_private.sees_project(f.project_id)
+    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+  from app_public.floor_plans f where f.id = $1
+$function$;
+
 -- The subjects that the filter of a trigger selects, of all or of those given.
 create function app_private.selected_subjects(
   workflow app_public.workflows, ids uuid[] default null::uuid[]
@@ -47723,12 +50607,38 @@ end $function$;
 create function app_private.send_invite(invite app_public.organization_invites) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.rate_limit('invite.organization', invite.organization_id::text, 200, interval '1 hour');
-  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email, 5, interval '1 hour');
+  perform app_private.rate_limit('invite.organization', invite.organization_id::text);
+  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email);
+  perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
+
+-- The quota of an organization as it is now.
+create function app_private.sending_quota(organization_id uuid, channel text) returns app_public.sending_quota
+language sql stable as $function$
+  select row(channel, q.tier, q.per_day, u.used, case when u.used >= q.per_day then coalesce((
+      -- The first hour after which enough of the last 24 has passed.
+      select h.hour + interval '24 hours' from (select c.hour, sum(c.amount) over (order by c.hour) as freed
+        from app_private.sending_counts c where c.organization_id = $1 and c.channel = $2 and c.hour > w.since) h
+      where h.freed > u.used - q.per_day order by h.hour limit 1), now() + interval '24 hours') end
+    )::app_public.sending_quota
+  from (select date_trunc('hour', now()) - interval '24 hours' as since) w
+  cross join lateral (select coalesce(sum(c.amount), 0)::int as used from app_private.sending_counts c
+    where c.organization_id = $1 and c.channel = $2 and c.hour > w.since) u
+  cross join lateral (
+    select 'OPERATOR' as tier, case $2 when 'MAIL' then s.mails else s.messages end as per_day, 0 as place
+      from app_private.sending_changes s where s.organization_id = $1
+    union all
+    select t.name, case $2 when 'MAIL' then t.mails else t.messages end, 1
+      from app_private.sending_tiers t join app_public.organizations o on o.id = $1
+      where o.inserted_at <= now() - t.from_age and (not t.takes_payments or exists (
+        select from app_private.payments_accounts a where a.organization_id = o.id and a.status = 'ENABLED'))
+    order by 3, 2 desc) q
+  where q.per_day is not null
+  order by q.place, q.per_day desc limit 1
+$function$;
 
 -- How well a project serves buyers now, 0 to 100.
 create function app_private.service_index(p app_public.projects) returns integer
@@ -47753,6 +50663,27 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and l.registered_at > now() - interval '90 days') l
 $function$;
 
+-- Gives a purchase that the viewer may change its agent, or none.
+create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  update app_public.buyers b set agent_id = case when agent is distinct from null
+    then app_private.agent_for(b.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = b.project_id), 'US')) end
+    where b.id = set_agent_of_buyer.buyer_id
+      and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
+end $function$;
+grant execute on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) to plat_user;
+
+-- Gives a lead that the viewer may change its agent, or none.
+create function app_private.set_agent_of_lead(lead_id uuid, agent app_public.agent_input) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  perform app_private.set_lead_agent(l, agent) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+end $function$;
+grant execute on function app_private.set_agent_of_lead(uuid, app_public.agent_input) to plat_user;
+
 -- What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one
 --   waiting.
 create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
@@ -47767,23 +50698,35 @@ begin
     else 'The service could not start it.' end);
 end $function$;
 
-create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-begin
-  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
-  update app_public.buyers b set agent_id = case when agent is distinct from null
-    then app_private.agent_for(buyer.organization_id, agent,
-      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
-    where b.id = buyer.id;
-end $function$;
-grant execute on function app_private.set_buyer_agent(app_public.buyers, app_public.agent_input) to plat_user;
-
 -- Says who acts from here on; the role stays, so row security is not what decides.
 create function app_private.set_claims(claims jsonb) returns void
 language sql as $function$
   select set_config('plat.' || c.name, coalesce(claims ->> c.name, ''), true)
   from unnest('{user_id, token_id, organization_id, scopes}'::text[]) c (name)
 $function$;
+
+-- Pauses an execution whose step ended its process twice, and asks people what is to become of it.
+create function app_private.set_execution_aside(
+  execution_id uuid, attempt integer, step app_public.workflow_steps
+) returns void
+language plpgsql as $function$
+declare
+  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
+    'retry it, skip the step or cancel the execution.';
+begin
+  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
+    error_code)
+    values (execution_id, step.id, step.sequence, attempt, 'FAILED', now(), reason, 'INTERNAL')
+    on conflict on constraint workflow_step_runs_once do update set status = excluded.status,
+      finished_at = excluded.finished_at, error = excluded.error, error_code = excluded.error_code;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = format('Step %s: %s', step.sequence, reason), resume_at = null, attempts = attempt, deaths = 0,
+      scheduled_at = now()
+    where e.id = execution_id;
+  perform app_private.escalate_execution(execution_id, step, reason);
+  raise warning 'JOB_SET_ASIDE: step % of execution % of organization % is set aside: its process died twice',
+    step.sequence, execution_id, step.organization_id;
+end $function$;
 
 -- Gives the unit and lot of a claim a status, as the service; optionally the price back that they were listed at.
 create function app_private.set_inventory(
@@ -47812,13 +50755,11 @@ end $function$;
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  -- Only for leads that the viewer has just written: the callers did so as the viewer.
   update app_public.leads l set agent_id = case when agent is distinct from null
     then app_private.agent_for(lead.organization_id, agent,
       coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
     where l.id = lead.id;
 end $function$;
-grant execute on function app_private.set_lead_agent(app_public.leads, app_public.agent_input) to plat_user;
 
 -- Sets the hash of a user's password; ends every open code, and the wrong tries from here. Who calls it ends access.
 create function app_private.set_password(user_id uuid, password text) returns void
@@ -48146,16 +51087,61 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Lets those executions go on for which the event has come: [{stepId, executionId, attempt, input}].
-create function app_private.settle_wakeups(results jsonb) returns void
+-- Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input
+--   | error, code}].
+create function app_private.settle_step(step_id uuid, results jsonb, holder integer) returns void
 language plpgsql as $function$
+#variable_conflict use_variable
 declare
+  held app_public.workflow_executions[];
+begin
+  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  select array_agg(x order by x.id) into held from (
+    select e.* from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder
+      and e.status in ('RUNNING', 'PAUSED')
+    order by e.id for no key update) x;
+  if held is null then
+    return;
+  end if;
+  if not app_private.begin_step((select s from app_public.workflow_steps s where s.id = step_id), held) then
+    return;
+  end if;
+  perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
+    where exists (select from app_public.workflow_executions e
+      where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
+end $function$;
+
+-- What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId |
+--   error, code}]. Those for which the event has come go on, the others wait further.
+create function app_private.settle_wakeups(results jsonb, holder integer) returns void
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  held uuid[];
   woken record;
 begin
+  -- One that was paused meanwhile is looked at when it goes on.
+  held := array(select x.id from (
+    select e.id from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r)
+      and e.holder = holder and e.status = 'RUNNING'
+    order by e.id for no key update) x);
+  delete from app_private.workflow_wakeups w
+    using jsonb_array_elements(results) r cross join lateral jsonb_array_elements_text(r -> 'eventIds') v
+    where w.execution_id = (r ->> 'executionId')::uuid and w.event_id = v::uuid and w.execution_id = any (held);
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder;
   for woken in
-    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(r - 'stepId') as results
-      from jsonb_array_elements(results) r join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
-        group by 1, 2
+    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(case when r ? 'error' then r
+        else r || jsonb_build_object('input',
+          s.config || jsonb_build_object('found', app_private.event_json(v) - 'data' - 'changes')) end) as results
+      from jsonb_array_elements(results) r
+      join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
+      join app_public.workflow_steps s on s.id = (r ->> 'stepId')::uuid
+      left join app_public.events v on v.id = (r ->> 'eventId')::uuid
+      where e.id = any (held) and (r ? 'error' or v.id is not null)
+      group by 1, 2
   loop
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
@@ -48225,8 +51211,8 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
--- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error):
---   [{executionId, attempt, input | error}].
+-- Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code):
+--   [{executionId, attempt, input | error, code}].
 create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql as $function$
 declare
@@ -48246,6 +51232,9 @@ begin
     from jsonb_array_elements(results) r where r ? 'error';
   if work is not null then
     perform app_private.record_outcomes(step, work, outcomes);
+    update app_public.workflow_step_runs r set error_code = f ->> 'code' from jsonb_array_elements(results) f
+      where f ? 'code' and r.execution_id = (f ->> 'executionId')::uuid and r.sequence = step.sequence
+        and r.attempt = (f ->> 'attempt')::int;
   end if;
 end $function$;
 
@@ -48304,9 +51293,11 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.slug_owner(text, text) to plat_anonymous, plat_user, plat_worker;
 
--- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], and moves the cursor of the
---   organization.
-create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
+-- Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not,
+--   [{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.
+create function app_private.start_by_events(
+  organization_id uuid, upto bigint, starts jsonb, refused jsonb, holder integer
+) returns void
 language plpgsql as $function$
 declare
   home constant uuid := organization_id;
@@ -48314,6 +51305,13 @@ declare
   started int := 0;
   wanted record;
 begin
+  perform from app_private.workflow_streams s where s.organization_id = home and s.holder = start_by_events.holder
+    for no key update;
+  if not found then
+    return; -- another worker has read on
+  end if;
+  perform app_private.note_trigger_error((r ->> 'workflowId')::uuid, r ->> 'error')
+    from jsonb_array_elements(refused) r;
   -- What does not fit into the minute is read again in the next one: an event as a whole.
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
@@ -48340,7 +51338,8 @@ begin
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s
       where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
   perform app_private.count_starts(home, started);
-  update app_private.workflow_streams s set last_sequence = reached where s.organization_id = home;
+  update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
+    where s.organization_id = home;
 end $function$;
 
 -- Starts what the clock and the conditions want.
@@ -48467,6 +51466,36 @@ begin
   return project;
 end $function$;
 
+-- Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.
+create function app_private.start_run(
+  run_id uuid, subject_ids uuid[], chosen uuid[], error text, holder integer
+) returns void
+language plpgsql as $function$
+#variable_conflict use_variable
+declare
+  run app_private.workflow_runs;
+begin
+  select r.* into run from app_private.workflow_runs r where r.id = run_id and r.holder = holder for update;
+  if not found then
+    return; -- another worker has it
+  end if;
+  -- Against other runs of the organization, which count against the same minute.
+  perform from app_private.workflow_streams s join app_public.workflows w on w.organization_id = s.organization_id
+    where w.id = run.workflow_id for no key update of s;
+  if error is not null then
+    perform app_private.note_trigger_error(run.workflow_id, error);
+  end if;
+  if chosen <> '{}' then
+    perform app_private.start_by_schedule(run.workflow_id, chosen);
+  end if;
+  delete from app_private.workflow_run_subjects s where s.run_id = run_id and s.subject_id = any (subject_ids);
+  if exists (select from app_private.workflow_run_subjects s where s.run_id = run_id) then
+    update app_private.workflow_runs r set holder = null, held_until = null where r.id = run_id;
+  else
+    delete from app_private.workflow_runs r where r.id = run_id;
+  end if;
+end $function$;
+
 -- Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too
 --   often for a subject: that leaves a failed execution which says so. Returns how many were started.
 create function app_private.start_within_bounds(
@@ -48541,7 +51570,7 @@ declare
   numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
   pause int := (select s.wait_seconds from app_public.workflow_steps s
     where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
-      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+      and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
   if cardinality(subject_ids) > 1000 then
@@ -48656,6 +51685,15 @@ begin
   end loop;
 end $function$;
 
+-- A step of a revision of a workflow.
+create function app_private.step_at(
+  workflow_id uuid, steps_revision integer, sequence integer
+) returns app_public.workflow_steps
+language sql stable as $function$
+  select s.* from app_public.workflow_steps s
+  where s.workflow_id = $1 and s.revision = $2 and s.sequence = $3
+$function$;
+
 -- Carries out steps of the type BRANCH.
 create function app_private.step_branch(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -48764,6 +51802,21 @@ begin
   perform set_config('plat.service', before, true);
 end $function$;
 
+-- What computing a step for executions takes, as JSON texts: of each {executionId, attempt, data}, and with the
+--   first one the step, {id, type, config}.
+create function app_private.step_items(
+  step app_public.workflow_steps, ids uuid[]
+) returns table(execution_id uuid, item text, step text)
+language sql rows 200 as $function$
+  select e.id, jsonb_build_object('executionId', e.id, 'attempt', e.attempts + 1, 'data', d.data)::text,
+    -- Once: a config may be long.
+    case when row_number() over () = 1 then
+      jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config)::text end
+  from app_public.workflow_executions e
+  join app_private.execution_data(ids, step) d on d.execution_id = e.id
+  where e.id = any (ids)
+$function$;
+
 -- Carries out steps of the type NOTIFY_TEAM.
 create function app_private.step_notify_team(
   step app_public.workflow_steps, work app_private.step_work[]
@@ -48861,11 +51914,18 @@ begin
         case when coalesce(x.input ->> 'to', 'PERSON') = 'PERSON' and coalesce(b.email, l.email) is null
           then 'The lead or buyer has no e-mail address.'
           when x.input ->> 'to' in ('ASSIGNEE', 'MEMBER') and i.email is null then 'There is nobody to write to.'
+          when coalesce(x.input ->> 'to', 'PERSON') in ('PERSON', 'ADDRESS') and not w.may_send then
+            'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+            'sends a code, verifyEmail takes it.'
+          when x.input ->> 'to' = 'ADDRESS'
+            and not app_private.is_known_recipient(x.organization_id, x.input ->> 'address') then
+            'This address is of no lead, buyer or member, and its owner has not agreed: requestMailConsent asks.'
           when btrim(coalesce(x.input ->> 'subject', '')) = '' or btrim(coalesce(x.input ->> 'body', '')) = ''
             then 'The subject or the text of the mail came out empty.' end as failure
       from app_private.step_people(work) x
       join app_public.workflow_executions e on e.id = x.execution_id
       cross join lateral (select app_private.is_marketing(e.trigger_type, e.trigger_event_id) as is_marketing) n
+      cross join lateral (select app_private.owner_is_confirmed(x.organization_id) as may_send) w
       left join app_public.buyers b on b.id = x.buyer_id
       left join app_public.leads l on l.id = x.lead_id
       left join app_public.leads p on p.id = coalesce(x.lead_id, b.lead_id)
@@ -49070,8 +52130,9 @@ end $function$;
 create function app_private.step_way(step app_public.workflow_steps) returns text
 language sql immutable as $function$
   select case when step.type in ('CALL_WEBHOOK', 'DRAFT_WITH_AI', 'SEND_SMS') then 'CALL'
-    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until') or step.config::text ~ '\{[{%]'
-      and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
+    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until')
+      -- HTML is sanitised there too.
+      or (step.config::text ~ '\{[{%]' or step.config ? 'html') and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
     else 'SQL' end
 $function$;
 
@@ -49253,6 +52314,14 @@ $function$;
 create function app_private.subject_table(subject_type text) returns text
 language sql stable
 as $function$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $function$;
+
+-- The sums of a personalization that the viewer has a part in; null of others.
+create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
+language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+  select app_private.personalization_sums(p) from app_public.personalizations p
+  where p.id = $1 and app_private.sees_personalization(p)
+$function$;
+grant execute on function app_private.sums_of_personalization(uuid) to plat_anonymous, plat_user;
 
 -- Suspends what acted in somebody's name, for the reason.
 create function app_private.suspend(relation text, id uuid, reason text) returns void
@@ -49526,6 +52595,9 @@ declare
   address text := lower(input ->> 'email');
   message app_private.contact_messages;
 begin
+  if organization_id is not null and not app_private.viewer_sees('app_public.organizations', organization_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   -- The refusals of bad values come before the count.
   message := app_hidden.create_record(null::app_private.contact_messages,
     input || jsonb_build_object('email', address, 'organization_id', organization_id));
@@ -49637,6 +52709,9 @@ declare
   was_created boolean;
   message app_public.project_contact_messages;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then
@@ -49708,78 +52783,47 @@ end $function$;
 grant execute on function app_private.take_project_message(uuid, jsonb, app_public.agent_input) to plat_anonymous,
 plat_user;
 
--- Takes a step for executions for which it is due, as many as fit: carries it out where SQL can, else gives what the
---   worker needs, which settles them in the same transaction. Null where nobody is due.
+-- Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can,
+--   else gives what calling somebody takes. Null where nobody is due.
 create function app_private.take_workflow_step(
-  workflow_id uuid, steps_revision integer, sequence integer, most integer
+  workflow_id uuid, steps_revision integer, sequence integer, most integer, ids uuid[] default null::uuid[]
 ) returns jsonb
 language plpgsql as $function$
 #variable_conflict use_variable
 declare
-  step app_public.workflow_steps;
+  step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
   taken app_public.workflow_executions[];
-  ids uuid[];
   work app_private.step_work[];
-  first_depth int;
-  cause uuid;
-  workflow app_public.workflows;
-  fault text;
 begin
-  select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
-    and s.revision = steps_revision and s.sequence = sequence;
   if app_private.step_way(step) = 'CALL'
     and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
     return null;
   end if;
-  select array_agg(e order by e.id) into taken from (
-    select x.* from app_public.workflow_executions x
-    where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
-      and x.status in ('PENDING', 'RUNNING') and x.holder is null and x.scheduled_at <= now()
-    order by x.scheduled_at limit most for no key update skip locked) e;
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step, most, ids) e;
   if taken is null then
     return null;
   end if;
-  -- The events of one transaction tell one story: what led to it, and how deep.
-  first_depth := taken[1].depth;
-  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
-    then min(e.trigger_event_id::text)::uuid end
-    into ids, cause from unnest(taken) e where e.depth = first_depth;
-  perform app_private.act_as_workflow(first_depth + 1, cause);
-  perform app_private.end_orphans(ids);
-  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
-    and e.status = 'PENDING';
-  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
-  fault := app_private.act_for_workflow(workflow,
-    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
-  perform app_private.set_claims('{}');
-  if fault is not null then
-    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
-        pause_reason = fault || ' Enable the workflow again, then resume.'
-      where e.id = any (ids) and e.status = 'RUNNING';
-    perform app_private.review_principal('app_public.workflows', workflow_id);
+  if not app_private.begin_step(step, taken) then
     return '{}';
   end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
-    from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
+    from app_public.workflow_executions e where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING';
   if work is null then
     return '{}';
   elsif app_private.step_way(step) = 'SQL' then
     perform app_private.perform_step(step, work);
     return '{}';
   end if;
-  return jsonb_build_object('step',
-    jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config, 'name', step.name), 'runs', (
-    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
-        'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id,
+  return jsonb_build_object('step', jsonb_build_object('id', step.id, 'type', step.type), 'runs', (
+    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt,
+        'call', jsonb_build_object('workflowId', workflow_id,
           'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
+            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
-      join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d
-        on d.execution_id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $function$;
 
@@ -50122,14 +53166,22 @@ end $function$;
 create function app_private.tg__principal() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  used constant uuid := app_hidden.setting('token_id')::uuid;
   lacking text;
 begin
   -- Of what the service does, whoever had it done answers already.
   if app_public.current_user_id() is null then
     return new;
   end if;
+  if used is not null then
+    -- Whoever revokes it at this moment waits, and finds what was made; or was first.
+    perform from app_public.access_tokens t where t.id = used for share;
+    if app_private.token_ended(used) is not null then
+      perform app_hidden.fail('UNAUTHENTICATED', app_private.token_ended(used));
+    end if;
+  end if;
   new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
-    'principal_token_id', app_hidden.setting('token_id')));
+    'principal_token_id', used));
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
@@ -50220,6 +53272,9 @@ declare
   dependent record;
   amount bigint;
 begin
+  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
+  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
@@ -50417,23 +53472,51 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
       and app_hidden.setting('scopes') is null)
 $function$;
 
--- Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given
---   what it needs to decide. Null where there is nothing.
-create function app_private.wake_executions(most integer) returns jsonb
-language plpgsql as $function$
+-- Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in
+--   functions that run as the owner.
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language plpgsql stable as $function$
+declare
+  viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
+  condition text;
+  result boolean;
+begin
+  select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
+      '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
+      'g')), ' or ') into condition
+    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+      and viewer = any (p.polroles);
+  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
+      ~ '\mFROM app_public\.'
+    or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
+    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+  end if;
+  execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
+    into result using id;
+  return result;
+end $function$;
+
+-- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
+--   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
+create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
+  organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
+)
+language plpgsql rows 200 as $function$
+#variable_conflict use_variable
 declare
   ids uuid[];
-  plain uuid[];
+  decided uuid[];
+  held uuid[];
   woken record;
-  result jsonb;
 begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
-    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED'
+    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
-    return null;
+    return;
   end if;
   perform app_private.end_orphans(ids);
   for woken in
@@ -50448,22 +53531,30 @@ begin
       where e.id = any (ids) and e.status = 'RUNNING' and not s.config ? 'conditions'
       group by s, e.depth
   loop
-    plain := plain || array(select w.execution_id from unnest(woken.work) w);
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.perform_step(woken.step, woken.work);
   end loop;
-  select jsonb_agg(jsonb_build_object('stepId', s.id, 'executionId', e.id, 'attempt', e.attempts + 1, 'config',
-    s.config, 'data', d.data,
-      'events', (select jsonb_agg(app_private.event_json(x) order by x.id) from app_private.workflow_wakeups w
-        join app_public.events x on x.id = w.event_id where w.execution_id = e.id)))
-    into result
+  select array_agg(e.id) into held
     from app_public.workflow_executions e
     join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
       and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
-    cross join lateral app_private.execution_data(array[e.id], s) d
-    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions' and e.id <> all (coalesce(plain, '{}'));
-  delete from app_private.workflow_wakeups w where w.execution_id = any (ids);
-  return coalesce(result, '[]');
+    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions';
+  update app_public.workflow_executions e set holder = holder, held_until = now() + lease where e.id = any (held);
+  return query
+    select e.organization_id, s.id, e.id, e.attempts + 1, v.ids, jsonb_build_object(
+        'condition', s.config -> 'conditions', 'data', d.data, 'events', v.events)::text
+      from app_public.workflow_executions e
+      join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+        and s.sequence = e.current_step
+      cross join lateral app_private.execution_data(array[e.id], s) d
+      cross join lateral (select array_agg(x.id order by x.id) as ids,
+          jsonb_agg(app_private.event_json(x) order by x.id) as events
+        from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
+        where w.execution_id = e.id) v
+      where e.id = any (held) and v.ids is not null;
+  -- What is to be decided is so by settle_wakeups: until then somebody else would look, should the worker die.
+  delete from app_private.workflow_wakeups w
+    where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $function$;
 
 -- What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the
@@ -50516,13 +53607,16 @@ declare
 begin
   select p.organization_id, array_remove(array_agg(distinct lower(p.email)), null) into organization, addresses
     from (select l.organization_id, l.email::text from app_public.leads l where l.id = any (lead_ids)
-      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id) p
+      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id
+      union all select r.organization_id, r.email from app_private.consent_requests r where r.id = person_id) p
     group by p.organization_id;
   if organization is null then
     return;
   end if;
   insert into app_private.withdrawn_addresses (organization_id, email) select organization, a from unnest(addresses) a
     order by a on conflict do nothing;
+  update app_private.consent_requests r set confirmed_at = null where r.organization_id = organization
+    and r.email = any (addresses) and r.purpose = 'RECIPIENT' and r.confirmed_at is not null;
   lead_ids := array(
     select l.id from app_public.leads l where l.id = any (array(
         select unnest(lead_ids) union select s.id from app_public.leads s where s.email = any (addresses)
@@ -50578,7 +53672,7 @@ language sql immutable as $function$ select hashtextextended('plat.workflow ' ||
 --   marketing mail, whose consent it rests on, a lead or a purchase without one.
 create function app_private.workflow_mail(execution_id uuid, sequence integer) returns table(
   key text, recipients text[], subject text, body text, html text, reply_to_name text, reply_to_address text,
-  organization text, workflow text, to_team boolean, postal_address text, person_id uuid
+  organization text, workflow text, to_team boolean, postal_address text, person_id uuid, organization_id uuid
 )
 language sql stable as $function$
   select format('workflow %s %s', e.id, r.sequence),
@@ -50600,7 +53694,7 @@ language sql stable as $function$
     r.output ->> 'subject', r.output ->> 'body', r.output ->> 'html',
       coalesce(nullif(concat_ws(' ', a.first_name, a.last_name), ''), o.name), coalesce(i.email, o.email)::text,
       o.name::text, w.name::text,
-    r.output ? 'users', app_hidden.address_line(o.address), n.person_id
+    r.output ? 'users', app_hidden.address_line(o.address), n.person_id, o.id
   from app_public.workflow_step_runs r
   join app_public.workflow_executions e on e.id = r.execution_id
   join app_public.workflows w on w.id = e.workflow_id
@@ -50612,7 +53706,9 @@ language sql stable as $function$
   cross join lateral (
     select case when s.type = 'SEND_EMAIL' and coalesce(s.config ->> 'to', 'PERSON') = 'PERSON'
       and app_private.is_marketing(e.trigger_type, e.trigger_event_id)
-      then coalesce(e.lead_id, b.lead_id, b.id) end as person_id
+      then coalesce(e.lead_id, b.lead_id, b.id)
+      when s.type = 'SEND_EMAIL' and s.config ->> 'to' = 'ADDRESS'
+      then app_private.agreed_recipient(e.organization_id, r.output -> 'to' ->> 0) end as person_id
     from app_public.workflow_steps s where s.id = r.step_id) n
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $function$;
@@ -51384,7 +54480,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 17, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
     'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.'),
   ('BUYERS', 18, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
-    'How much of it is a loan.'),
+    'How much of it is a loan; a term of the sale, for whoever sees the purchase.'),
   ('BUYERS', 19, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'Purchase price.'),
   ('BUYERS', 2, 'fullName', 'app_public.buyers_full_name(t)', 'TEXT', 'text', null, true,
     'Given and family name; without them the name on the contract, the company or the e-mail address.'),
@@ -51833,7 +54929,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When it was signed.'),
   ('PERSONALIZATIONS', 8, 'lockedAt', 't.locked_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it is being built.'),
-  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true, 'By when the options are to be chosen.'),
+  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true,
+    'By when the options are to be chosen; set by the sales team.'),
   ('PHONE_CALLS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('PHONE_CALLS', 10, 'notes', 't.notes', 'TEXT', 'app_public.long_text', null, false, 'What was said.'),
   ('PHONE_CALLS', 11, 'recordingUrl', 'app_public.phone_calls_recording_url(t)', 'TEXT', 'app_public.url',
@@ -52822,17 +55919,32 @@ insert into app_private.limits (name, most, within, description) values
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
+  ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
+  ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
+  ('invite.buyers', 1000, '01:00:00', 'Invitations of an organization to its buyers.'),
+  ('invite.organization', 200, '01:00:00', 'Invitations to an organization.'),
+  ('invite.recipient', 10, '24:00:00', 'Invitations of all organizations to one address.'),
   ('login.account', 50, '24:00:00',
     'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
   ('login.account_and_network', 5, '00:15:00', 'Wrong passwords for an account from one network.'),
   ('login.network', 50, '00:15:00', 'Wrong passwords from one network, whatever the account.'),
+  ('mail.recipient', 60, '24:00:00', 'Mails of all organizations to one address outside of them; further ones wait.'),
+  ('mail.recipient_and_organization', 20, '24:00:00',
+    'Mails of one organization to one address outside of it; further ones wait.'),
+  ('mail.unconfirmed_account', 10, '24:00:00',
+    'Mails to the address of an account that has not confirmed it; further ones are not sent.'),
+  ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
-    'Mails to one address because somebody made an account with it; further ones are quietly not sent.');
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
+  ('verification.login', 1, '24:00:00',
+    'Codes sent because somebody signed in without having confirmed the address of the account.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -52977,6 +56089,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.rate_limits', 'expires_at < now()'),
+  ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
@@ -53128,6 +56241,12 @@ insert into app_private.searchable_tables (table_name, type, texts) values
     select r.id, ''UNIT'', r.organization_id, r.project_id, array_remove(array[r.organization_id, r.project_id, null::uuid, case when (select p.visibility = ''PUBLIC'' and p.archived_at is null from app_public.projects p where p.id = r.project_id) then ''00000000-0000-0000-0000-000000000000''::uuid end], null), r.status <> ''UNRELEASED'',
       r.deleted_at is not null,
       '' '' || app_hidden.search_text(concat_ws('' '', r.title, r.number)) || '' '', app_hidden.search_text(concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)) || '' ''');
+
+insert into app_private.sending_tiers (name, from_age, takes_payments, mails, messages, description) values
+  ('MONTH', '30 days', false, 10000, 1000, 'After a month.'),
+  ('NEW', '00:00:00', false, 200, 20, 'From the first day.'),
+  ('PAYMENTS', '00:00:00', true, 20000, 2000, 'Once it takes payments: the processor knows who it is.'),
+  ('WEEK', '7 days', false, 2000, 200, 'After a week.');
 
 insert into app_private.stored_files (checksum, filemime, filesize, width, height, is_stored, organization_id,
   stored_by_id, pending) values

@@ -5,6 +5,7 @@
  */
 import { performance } from "node:perf_hooks";
 import pino from "pino";
+import { createCompute } from "../src/compute/pool.ts";
 import { startTriggers } from "../src/workflows/triggers.ts";
 import { startWorld } from "../test/harness/world.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
@@ -20,7 +21,8 @@ export default async function triggers(): Promise<void> {
     const world = await startWorld(database);
     const { owner } = database;
     const log = pino({ level: "warn" });
-    const start = () => startTriggers({ connectionString: database.ownerUrl, log });
+    const compute = createCompute({ log });
+    const start = () => startTriggers({ connectionString: database.ownerUrl, compute, log });
     const timed = async (work: () => Promise<unknown>): Promise<number> => {
       const began = performance.now();
       await work();
@@ -104,6 +106,7 @@ export default async function triggers(): Promise<void> {
         await disable(id);
       }
     } finally {
+      await compute.stop();
       await world.stop();
     }
   });

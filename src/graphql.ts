@@ -2,6 +2,7 @@
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
+import type { Compute } from "./compute/pool.ts";
 import { loadConstraintMessages } from "./database/constraintMessages.ts";
 import { makePool } from "./database/pool.ts";
 import type { AppDeps } from "./http/app.ts";
@@ -67,6 +68,8 @@ export interface GraphqlOptions {
   payments?: PaymentProcessor;
   /** Whose notices are taken, where it gives any. */
   sms?: SmsProvider;
+  /** Reads what users write. */
+  compute: Compute;
   log: Logger;
   /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
   instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
@@ -96,6 +99,12 @@ export interface Graphql {
   release(): Promise<void>;
 }
 
+/** What signs the texts of a schema. */
+export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
+  signLoginToken: createLoginTokens(jwtKeys).sign,
+  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
+});
+
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql({
   authenticatorUrl,
@@ -114,6 +123,7 @@ export async function startGraphql({
   payments = noProcessor,
   sms,
   log,
+  compute,
   instance = postgraphile,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -135,6 +145,7 @@ export async function startGraphql({
     const integrations = createIntegrations({
       seal,
       policy: { loopback: loopbackWebhooks },
+      compute,
       baseUrl,
       oauth,
       query: (text, values) => pool.query(text, values),
@@ -144,13 +155,12 @@ export async function startGraphql({
         pool,
         connections: connectionGate(poolSize),
         ...(documentBytes !== undefined && { documentBytes }),
-        signLoginToken: createLoginTokens(jwtKeys).sign,
-        signFileAddress: addresses.sign,
+        ...signs({ jwtKeys, baseUrl }),
         files,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
-        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }),
+        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
         paymentTransforms: paymentTransforms(payments, pool),
-        draftTransforms: draftTransforms(drafts, log),
+        draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),

@@ -1,8 +1,10 @@
+import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 import { prepareDataDir } from "./dataDir.ts";
+import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
@@ -40,8 +42,13 @@ export type Follow = (running: {
   ownerUrl: string;
   authenticatorUrl: string;
   log: Logger;
-  /** Has the API serve what the database holds now. */
-  reload(): Promise<void>;
+  /**
+   * Has the API serve what the database holds now.
+   * @param schema that of GraphQL, where it was built from another database that holds the same.
+   */
+  reload(schema?: Promise<GraphQLSchema>): Promise<void>;
+  /** Builds the schema of GraphQL from a database. */
+  buildSchema(authenticatorUrl: string): Promise<GraphQLSchema>;
 }) => Promise<{ stop(): Promise<void> }>;
 
 /**
@@ -99,6 +106,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const drafts = createDraftProvider(config.ai);
     const sms = createSmsProvider(config);
 
+    const compute = createCompute({ log });
+
     if (config.mode === "all" || config.mode === "worker") {
       const mail = createMailProvider({
         smtpUrl: config.smtpUrl,
@@ -131,6 +140,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             integrations: createIntegrations({
               seal,
               policy: { loopback: config.loopbackWebhooks },
+              compute,
               baseUrl: config.baseUrl,
               oauth: config.oauth,
               query: (text, values) => viewers.query(text, values),
@@ -149,6 +159,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         connectionString: database.ownerUrl,
         seal,
         loopback: config.loopbackWebhooks,
+        compute,
         log,
       };
       const dispatcher = await startDispatcher(sending);
@@ -158,12 +169,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const triggers = await startTriggers(sending);
       shutdown.add("triggers", triggers.stop);
     }
+    // Before those who wait for a computation: what they hold is given back.
+    shutdown.add("computations", compute.stop);
 
     const { createMetrics } = await import("./http/metrics.ts");
     const metrics = createMetrics();
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
-      const { startGraphql } = await import("./graphql.ts");
+      const { signs, startGraphql } = await import("./graphql.ts");
       const { createApp } = await import("./http/app.ts");
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       const options = {
@@ -182,10 +195,12 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         location: createLocationProvider(config),
         payments: payments.processor,
         sms,
+        compute,
         log,
       };
-      const api = await reloadableApi(async () => {
-        const graphql = await startGraphql(options);
+      const { buildSchema, serving } = await import("./schemaAlone.ts");
+      const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
+        const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
         return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };
       });
       shutdown.add("GraphQL", api.release);
@@ -195,7 +210,13 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
       if (follow) {
         const { ownerUrl, authenticatorUrl } = database;
-        const following = await follow({ ownerUrl, authenticatorUrl, log, reload: api.reload });
+        const following = await follow({
+          ownerUrl,
+          authenticatorUrl,
+          log,
+          reload: api.reload,
+          buildSchema: (url) => buildSchema(url, signs(options)),
+        });
         shutdown.add("following the schema", following.stop);
       }
     }

@@ -1,8 +1,8 @@
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
-import { Logger as WorkerLogger, run, WorkerPreset, type WorkerEvents } from "graphile-worker";
+import { Logger as WorkerLogger, run, WorkerPreset, type Task, type WorkerEvents } from "graphile-worker";
 import { withLockTimeout } from "./database/pool.ts";
-import { watchWorkers } from "./jobs/liveness.ts";
+import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import type { Logger } from "./log.ts";
 
 export interface WorkerOptions {
@@ -42,7 +42,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     noHandleSignals: true,
     events,
     preset: {
-      extends: [WorkerPreset, ...presets],
+      extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log)],
       worker: {
         connectionString: withLockTimeout(connectionString),
         taskDirectory,
@@ -79,6 +79,42 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await ended;
       clearTimeout(giveUp);
     },
+  };
+}
+
+/** Leaves alone what is set aside, also where the clock has added it again. */
+function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Preset {
+  return {
+    plugins: [
+      {
+        name: "SetAsidePlugin",
+        version: "1.0.0",
+        after: ["LoadTaskFromJsPlugin", "TaskContextPlugin"],
+        worker: {
+          hooks: {
+            loadTaskFromFiles(_ctx, event) {
+              const task = event.handler as Task | undefined;
+              if (!task) return;
+              event.handler = async (payload, helpers) => {
+                const { key, task_identifier } = helpers.job;
+                const suspect = key === null ? undefined : suspicion(key);
+                if (suspect?.ticket) {
+                  const { ticket } = suspect;
+                  log.warn(
+                    { code: "JOB_SET_ASIDE", ticket, task: task_identifier },
+                    "This job is set aside and was left out.",
+                  );
+                  return;
+                }
+                const result = await task(payload, helpers);
+                if (suspect) await helpers.query("select app_private.note_job_done($1)", [key]);
+                return result;
+              };
+            },
+          },
+        },
+      },
+    ],
   };
 }
 

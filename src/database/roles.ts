@@ -37,11 +37,25 @@ export async function ensureRoles(owner: Client, loginUrl: string): Promise<void
     // them away, but is not in them.
     await grantMembership(owner, role, "current_user");
   }
-  const { database } = owner;
-  await retry(() =>
-    owner.query(`grant connect on database ${escapeIdentifier(database!)} to ${authenticator}`),
-  );
+  await limitDatabase(owner, owner.database!);
   await ensureLogin(owner, loginUrl);
+}
+
+/**
+ * Lets the API connect to a database, and nobody make tables of their own there who is not granted it: a trigger on a
+ * temporary table would run with the rights of a function that writes to the table. Privileges on a database are not
+ * cloned with it.
+ * @param owner a client of the database's owner, connected to it or to another one of the cluster.
+ */
+export async function limitDatabase(owner: Client, database: string): Promise<void> {
+  const name = escapeIdentifier(database);
+  await retry(() =>
+    owner.query(
+      `revoke temporary on database ${name} from public; grant connect on database ${name} to ${authenticator}`,
+    ),
+  );
+  if (owner.database === database)
+    await retry(() => owner.query("revoke create on schema public from public"));
 }
 
 async function createRole(owner: Client, role: string, options: string): Promise<void> {

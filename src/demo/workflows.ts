@@ -1,4 +1,4 @@
-import { readDefinition } from "../workflows/definition.ts";
+import { readTexts } from "../workflows/definitionTexts.ts";
 import type { Stage } from "./stage.ts";
 
 const minute = 60;
@@ -108,7 +108,9 @@ export async function workflows(stage: Stage): Promise<void> {
       [
         { organization_id: stage.id("developer"), ...input },
         JSON.stringify(steps),
-        JSON.stringify(await readDefinition({ steps, trigger: input.trigger })),
+        JSON.stringify(
+          readTexts(steps.map((step, index) => ({ config: step.config, at: `steps[${index}].config` }))),
+        ),
       ],
     );
     await stage.as("amir", "select w.id from app_public.enable_workflow($1) w", [

@@ -1,4 +1,5 @@
 /** What a file of src/integrations/apps does for its application: see docs/integrations.md. */
+import type { Compute } from "../compute/pool.ts";
 import type { AddressPolicy } from "../outbound/publicAddress.ts";
 import type { Seal } from "../seal.ts";
 
@@ -46,6 +47,10 @@ export interface Connected {
 export interface Tools {
   seal: Seal;
   policy: AddressPolicy;
+  /** Computes what users wrote. */
+  compute: Compute;
+  /** Whose computation it is: the integration's owner, or whoever asks. */
+  tenant: string;
   /** The service's own address, without a trailing slash. */
   baseUrl: string;
   /** Which of these no event has. */

@@ -3,6 +3,7 @@
  * asks (transforms.ts), the way back from a provider for whoever gave consent, jobs before credentials end.
  */
 import { createHash } from "node:crypto";
+import type { Compute } from "../compute/pool.ts";
 import type { AddressPolicy } from "../outbound/publicAddress.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
 import type { Seal } from "../seal.ts";
@@ -14,6 +15,7 @@ import { createOauthClient, type OauthClientOptions } from "./oauth.ts";
 export interface IntegrationsOptions {
   seal: Seal;
   policy: AddressPolicy;
+  compute: Compute;
   /** The service's own address, without a trailing slash. */
   baseUrl: string;
   /** Undefined: no application with OAuth 2 is available. */
@@ -51,8 +53,8 @@ export interface Waiting {
 }
 
 export interface Integrations {
-  /** Refuses what cannot be of a config or credentials. @throws Misconfigured */
-  check(app: AppFacts, change: Change): Promise<void>;
+  /** Refuses what cannot be of a config or credentials. @param tenant who asks @throws Misconfigured */
+  check(app: AppFacts, change: Change, tenant: string): Promise<void>;
   /** Asks the application, and writes down what it says. @throws ConnectionFailed once that is written down */
   connect(facts: Facts, how: { change?: Change; byService?: boolean }): Promise<Connected>;
   /** With whom the consent that the provider led back with connects. Undefined where nobody waits for it. */
@@ -79,6 +81,7 @@ export const sha256 = (text: string): Buffer => createHash("sha256").update(text
 export function createIntegrations({
   seal,
   policy,
+  compute,
   baseUrl,
   oauth,
   query,
@@ -92,9 +95,11 @@ export function createIntegrations({
     return client;
   };
 
-  const tools = (userId: string | undefined): Tools => ({
+  const tools = (userId: string | undefined, tenant: string): Tools => ({
     seal,
     policy,
+    compute,
+    tenant,
     baseUrl,
     async unknownEvent(names) {
       const { rows } = await query("select app_private.are_event_names($1) as name", [names]);
@@ -178,12 +183,12 @@ export function createIntegrations({
 
   const integrations: Integrations = {
     sealCredentials,
-    async check(app, { config, credentials }) {
+    async check(app, { config, credentials }, tenant) {
       // PERF: the library is large, and not every service connects something.
       const { checkAgainst } = await import("./schema.ts");
       if (config) checkAgainst(app.configSchema, config, "config");
       if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
-      if (config) await adapters[app.key]?.check?.(config, tools(undefined));
+      if (config) await adapters[app.key]?.check?.(config, tools(undefined, tenant));
     },
     async connect(facts, { change = {}, byService = false }) {
       const { scope, id, name, status, app, userId } = facts;
@@ -199,7 +204,7 @@ export function createIntegrations({
         const config = change.config ?? facts.config;
         const result = await adapter.connect(
           { id, scope, name, status, config, credentials, app },
-          tools(userId),
+          tools(userId, facts.ownerId),
         );
         await noteConnected(facts, result, {
           config: change.config,

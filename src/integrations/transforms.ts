@@ -23,9 +23,10 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
   }
   const json = (value: unknown) => (value === undefined || value === null ? null : JSON.stringify(value));
 
-  async function check(app: Facts["app"], change: Change): Promise<void> {
+  async function check(app: Facts["app"], change: Change, context: Grafast.Context): Promise<void> {
     try {
-      await integrations.check(app, change);
+      // The database has refused whoever is nobody.
+      await integrations.check(app, change, context.claims.userId!);
     } catch (error) {
       if (!(error instanceof Misconfigured)) throw error;
       throw new CodedError("BAD_USER_INPUT", error.message, { field: error.path }, { cause: error });
@@ -54,7 +55,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
           throw new CodedError("BAD_USER_INPUT", "This application needs credentials.", {
             field: "credentials",
           });
-        await check(app, { ...change, config: change.config ?? {} });
+        await check(app, { ...change, config: change.config ?? {} }, context);
         const facts: Facts = await asViewer(
           context,
           "select app_hidden.begin_integration($1, $2, $3, $4, $5, $6, $7) as begun",
@@ -90,7 +91,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
       if (facts.answered) return null;
       if (operation.startsWith("update")) {
         if (Object.keys(change).length === 0) return { id: facts.id };
-        await check(facts.app, change);
+        await check(facts.app, change, context);
       }
       try {
         const { shown } = await integrations.connect(facts, { change });

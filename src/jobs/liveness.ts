@@ -1,6 +1,7 @@
 /**
  * Whether workers live. Each says so by a lock on a connection of its own, which ends with the process; what a dead one held
- * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits.
+ * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits. A job
+ * during which its process died twice is set aside before anybody takes it again: it would end the next process as well.
  */
 import type { Client } from "pg";
 import { openCallLine } from "../database/callLine.ts";
@@ -18,8 +19,22 @@ export interface LivenessOptions {
 export interface Liveness {
   /** Says from now on that the worker lives. */
   begin(workerId: string): void;
+  /**
+   * Whether a process died during a job of that key; with a ticket where it is set aside. Keys count, because the clock adds such a
+   * job again and again.
+   */
+  suspicion(key: string): { ticket: string | null } | undefined;
   /** After the worker has stopped: what it still holds, if anything, is free from now on. */
   end(): Promise<void>;
+}
+
+interface Held {
+  job_id: string;
+  task: string;
+  organization_id: string | null;
+  deaths: number;
+  /** Null for a job that is free again. */
+  ticket: string | null;
 }
 
 /** Frees what dead workers left, and goes on doing so; throws where the database cannot be reached. */
@@ -28,12 +43,25 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
   let workerId: string | undefined;
   let ended = false;
 
+  let deadly = new Map<string, string | null>();
+
   async function free(client: Client, everywhere: boolean): Promise<void> {
-    const { rows } = await client.query<{ freed: number }>(
-      "select app_private.free_jobs_of_dead_workers($1) as freed",
+    const { rows: held } = await client.query<Held>(
+      "select * from app_private.free_jobs_of_dead_workers($1)",
       [everywhere],
     );
-    if (rows[0]!.freed > 0) log.warn({ jobs: rows[0]!.freed }, "A worker died; its jobs are free again.");
+    const freed = held.filter(({ ticket }) => ticket === null).length;
+    if (freed > 0) log.warn({ jobs: freed }, "A worker died; its jobs are free again.");
+    for (const { ticket, job_id, task, organization_id, deaths } of held)
+      if (ticket !== null)
+        log.error(
+          { code: "JOB_SET_ASIDE", ticket, task, job: job_id, organization: organization_id, deaths },
+          "The process died again during this job, which is set aside: look into it, then release it with app_private.release_job.",
+        );
+    const { rows } = await client.query<{ key: string; ticket: string | null }>(
+      "select * from app_private.deadly_keys()",
+    );
+    deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
   }
 
   const line = await openCallLine({
@@ -64,6 +92,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
         .catch(() => {});
   };
   return {
+    suspicion: (key) => (deadly.has(key) ? { ticket: deadly.get(key)! } : undefined),
     begin(id) {
       workerId = id;
       void say("worker_begins");

@@ -62,10 +62,11 @@ export const PublicQueriesPlugin: GraphileConfig.Plugin = {
       async pgTables_PgResourceOptions(info, { serviceName, pgClass, resourceOptions }) {
         const all = await info.helpers.pgIntrospection.getIntrospection();
         const { introspection } = all.find(({ pgService }) => pgService.name === serviceName)!;
-        const stranger = introspection.roles.find(({ rolname }) => rolname === STRANGER)?._id;
+        const { _id: table } = pgClass;
+        const { _id: stranger } = introspection.roles.find(({ rolname }) => rolname === STRANGER) ?? {};
         const open = introspection.policies.some(
           ({ polrelid, polcmd, polroles }) =>
-            polrelid === pgClass._id &&
+            polrelid === table &&
             (polcmd === "r" || polcmd === "*") &&
             (polroles ?? []).some((role) => role === "0" || role === stranger),
         );

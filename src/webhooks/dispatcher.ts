@@ -3,12 +3,14 @@
  * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
  * again as soon as its connection is gone. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
  */
+import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import type { Computed } from "../compute/tasks.ts";
 import { openCallLine } from "../database/callLine.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
 import { postPublicly, type PostResult } from "../outbound/post.ts";
-import { mapped, type Mapping } from "../integrations/mapping.ts";
+import type { Mapping } from "../integrations/mapping.ts";
 import type { Seal } from "../seal.ts";
 import { signedHeaders } from "./signature.ts";
 
@@ -18,6 +20,8 @@ export interface DispatcherOptions {
   seal: Seal;
   /** Whether addresses may lead to this machine. */
   loopback: boolean;
+  /** Applies the mappings of integrations. */
+  compute: Compute;
   log: Logger;
   timeoutMs?: number;
 }
@@ -46,16 +50,29 @@ interface Delivery {
   previous_sealed: string | null;
   /** What an integration makes of the body. */
   mapping: Mapping | null;
+  organization_id: string;
 }
 
 /** Starts to send, once the database can be reached. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
-  const { connectionString, seal, loopback, log, timeoutMs = 10_000 } = options;
+  const { connectionString, seal, loopback, compute, log, timeoutMs = 10_000 } = options;
   const pool = makeWorkPool({ connectionString, max: 4, applicationName: "plat-webhooks", log });
   const underway = new Set<Promise<void>>();
   let stopping = false;
 
-  async function send({ sealed, previous_sealed, mapping, ...delivery }: Delivery): Promise<PostResult> {
+  /** What is posted, or why nothing is. */
+  async function bodyOf({ mapping, body, organization_id }: Delivery): Promise<string | { failure: string }> {
+    if (!mapping) return body;
+    const [text] = await compute.runTexts(organization_id, "mapping", mapping, [body]);
+    const result = JSON.parse(text!) as Computed<object>;
+    if ("over" in result) return { failure: result.over };
+    const mapped = JSON.stringify(result.value);
+    return Buffer.byteLength(mapped) > bodyLimit
+      ? { failure: "The mapped event is larger than 256 KB." }
+      : mapped;
+  }
+
+  async function send({ sealed, previous_sealed, ...delivery }: Delivery): Promise<PostResult> {
     let secrets: string[];
     try {
       secrets = [sealed, previous_sealed].filter((text) => text !== null).map(seal.open);
@@ -63,9 +80,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       log.error({ err: error }, "The secret of a webhook cannot be opened: look after SECRET_KEYS.");
       return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
     }
-    const body = mapping ? JSON.stringify(mapped(mapping, JSON.parse(delivery.body))) : delivery.body;
-    if (Buffer.byteLength(body) > bodyLimit)
-      return { answer: undefined, failure: "The mapped event is larger than 256 KB.", durationMs: 0 };
+    const body = await bodyOf({ sealed, previous_sealed, ...delivery });
+    if (typeof body !== "string") return { answer: undefined, failure: body.failure, durationMs: 0 };
     return postPublicly(delivery.url, {
       headers: {
         "content-type": "application/json",
@@ -103,7 +119,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     for (const delivery of rows) {
       const sending = deliver(delivery)
         // What could not be settled is sent again when the lease is over.
-        .catch((error: unknown) => log.error({ err: error }, "A delivery of a webhook failed."))
+        .catch((error: unknown) => {
+          if (!(error instanceof ComputeStopped))
+            log.error({ err: error }, "A delivery of a webhook failed.");
+        })
         .finally(() => {
           underway.delete(sending);
           sender.call();

@@ -2,6 +2,8 @@
  * What of a definition SQL cannot read: templates, the cron line, addresses. The service reads them before the statement and
  * hands over what it found, by the path of each; the database decides what of it has to be there, and refuses the rest.
  */
+import type { Compute } from "../compute/pool.ts";
+import { CodedError } from "../errors.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import {
   AddressRefused,
@@ -9,52 +11,45 @@ import {
   resolvePublicAddress,
   type AddressPolicy,
 } from "../outbound/publicAddress.ts";
-import { scheduleFault } from "./schedule.ts";
-import { checkTemplate, isTemplate, type TemplateCheck } from "./templates.ts";
+import type { TextChecks } from "./definitionTexts.ts";
 
-type Checks = Record<string, TemplateCheck | { fault: string } | { ok: true }>;
-
-/** More than any definition has; whoever sends more is refused by the database for its size. */
-const most = 2000;
+type Checks = Record<string, TextChecks[string] | { fault: string } | { ok: true }>;
 
 /** The implementation of the tag of app_public.workflow_checks. */
-export function workflowChecks(policy: AddressPolicy): ArgumentTransform {
+export function workflowChecks(policy: AddressPolicy, compute: Compute): ArgumentTransform {
   // Nobody without a token makes the service read anything; SQL refuses them.
-  return (_value, { input, context }) => (context.claims.userId ? readDefinition(input, policy) : {});
+  return (_value, { input, context }) => {
+    const { userId } = context.claims;
+    return userId ? readDefinition(input, compute, { reader: userId, policy }) : {};
+  };
 }
 
-/** Reads a definition as createWorkflow takes it, whatever is in it. */
+/**
+ * Reads a definition as createWorkflow takes it, whatever is in it.
+ * @param how reader: whose computation it is.
+ * @throws CodedError LIMIT_EXCEEDED where its templates take more than reading one may take
+ */
 export async function readDefinition(
   input: { trigger?: unknown; steps?: unknown },
-  policy: AddressPolicy = { loopback: false },
+  compute: Compute,
+  { reader, policy }: { reader: string; policy: AddressPolicy },
 ): Promise<Checks> {
-  const checks: Checks = {};
+  const steps = (Array.isArray(input.steps) ? input.steps : []).slice(0, 100);
+  const configs = steps.map((step, index) => ({ config: step?.config, at: `steps[${index}].config` }));
+  const [texts] = await compute.run(reader, "definition", null, [configs]);
+  if ("over" in texts!) throw new CodedError("LIMIT_EXCEEDED", texts.over, { field: "steps" });
+  const checks: Checks = texts!.value;
   const line = (input.trigger as { schedule?: unknown } | null | undefined)?.schedule;
   if (typeof line === "string") {
-    const fault = scheduleFault(line);
-    checks["trigger.schedule"] = fault ? { fault } : { ok: true };
+    const [fault] = await compute.run(reader, "scheduleFault", null, [line]);
+    const message = "over" in fault! ? fault.over : fault!.value;
+    checks["trigger.schedule"] = message === null ? { ok: true } : { fault: message };
   }
-  const steps = Array.isArray(input.steps) ? input.steps : [];
-  for (const [index, step] of steps.slice(0, 100).entries()) {
-    const at = `steps[${index}].config`;
-    readTemplates(step?.config, at, checks);
-    const url = step?.type === "CALL_WEBHOOK" ? step.config?.url : undefined;
+  for (const [index, { config, at }] of configs.entries()) {
+    const url = steps[index]?.type === "CALL_WEBHOOK" ? (config as { url?: unknown } | null)?.url : undefined;
     if (typeof url === "string") checks[`${at}.url`] = await checkAddress(url, policy);
   }
   return checks;
-}
-
-/** Reads every text in a JSON value that could be a template. */
-function readTemplates(value: unknown, at: string, checks: Checks, depth = 0): void {
-  if (depth > 12 || Object.keys(checks).length > most) return;
-  if (typeof value === "string") {
-    if (isTemplate(value)) checks[at] = checkTemplate(value);
-  } else if (Array.isArray(value)) {
-    value.forEach((element, index) => readTemplates(element, `${at}[${index}]`, checks, depth + 1));
-  } else if (typeof value === "object" && value !== null) {
-    for (const [key, member] of Object.entries(value))
-      readTemplates(member, `${at}.${key.slice(0, 50)}`, checks, depth + 1);
-  }
 }
 
 async function checkAddress(url: string, policy: AddressPolicy): Promise<{ fault: string } | { ok: true }> {

@@ -1,6 +1,11 @@
-/** What the config of a step comes to for one execution: conditions are evaluated, variables looked up, texts written. */
+/**
+ * What the config of a step comes to for one execution: conditions are evaluated, variables looked up, texts written. Loaded by the
+ * threads that compute.
+ */
+import { sanitizeMailHtml } from "../providers/mail/sanitizeHtml.ts";
 import { holds } from "./conditions.ts";
-import { lookUp, renderTemplate, renderTemplates } from "./templates.ts";
+import { lookUp } from "./paths.ts";
+import { createWriter } from "./templates.ts";
 
 /** A step of a workflow, as its definition says. */
 export interface Step {
@@ -9,11 +14,17 @@ export interface Step {
   config: Record<string, unknown>;
 }
 
-/** @throws Error with a sentence for whoever reads the execution. */
+/**
+ * @throws Error with a sentence for whoever reads the execution.
+ * @throws BudgetExceeded where all texts of the step together, or its condition, take more than a step may take
+ */
 export function inputOf({ type, config }: Step, data: Record<string, unknown>): Record<string, unknown> {
   if (type === "BRANCH") return { result: holds(config.condition, data) };
   if (type === "WAIT") return { until: lookUp(String(config.until), data) };
-  const input = renderTemplates(config, data) as Record<string, unknown>;
-  if (typeof config.html === "string") input.html = renderTemplate(config.html, data, { html: true });
+  const { write, writeAll } = createWriter(data);
+  const { html, ...texts } = config;
+  const input = writeAll(texts) as Record<string, unknown>;
+  if (html !== undefined)
+    input.html = typeof html === "string" ? sanitizeMailHtml(write(html, { html: true })) : html;
   return input;
 }

@@ -1,9 +1,11 @@
 /**
- * Takes the steps of workflows that are due; see migrations/committed/000104-workflow-engine.sql. The database decides everything:
- * this evaluates conditions, writes texts and calls others on its behalf. Any number of processes may do so at once; what one
- * of them held when it died is due again as soon as its connection is gone.
+ * Takes the steps of workflows that are due; see migrations/objects/08-workflows/workflow-engine.sql. The database decides everything:
+ * this has conditions evaluated and texts written (src/compute) and calls others on its behalf, while no transaction is open. Any
+ * number of processes may do so at once; what one of them held when it died is due again as soon as its connection is gone.
  */
 import type { Pool, PoolClient } from "pg";
+import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import type { Computed, StepResult } from "../compute/tasks.ts";
 import { openCallLine, type Line } from "../database/callLine.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import { makeWorkPool } from "../database/pool.ts";
@@ -15,8 +17,6 @@ import { createDraftProvider, type DraftProvider } from "../providers/drafts/ind
 import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../seal.ts";
 import { callWebhook, type Call } from "./call.ts";
-import { holds } from "./conditions.ts";
-import { inputOf, type Step } from "./input.ts";
 import { handOver, type Message } from "./message.ts";
 
 export interface WorkflowsOptions {
@@ -25,6 +25,8 @@ export interface WorkflowsOptions {
   seal: Seal;
   /** Whether addresses may lead to this machine. */
   loopback: boolean;
+  /** Evaluates conditions and writes texts. */
+  compute: Compute;
   log: Logger;
   /** Who writes drafts; the embedded composer where left out. */
   drafts?: DraftProvider;
@@ -45,6 +47,10 @@ const capacity = 64;
 const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
 /** Transactions at a time, in one process. */
 const lanes = [0, 1];
+/** Batches of one organization that are computed, or wait for it, at a time. */
+const batchesAtOnce = 2;
+/** How long executions may be computed, with what waits before them: those of a worker that lives but does not come back are due again. */
+const computeLeaseSeconds = 600;
 /** How long writing a draft may take. */
 const draftMs = 120_000;
 /** How often it looks without being called: for what waits for a time, and for calls that were missed. */
@@ -57,27 +63,46 @@ interface DueStep {
   steps_revision: number;
   sequence: number;
   way: keyof typeof batch;
+  organization_id: string;
 }
 
+/** What computing a step for an execution takes; texts are JSON that is not read here. */
+interface StepItem {
+  execution_id: string;
+  /** Null for an execution that has lost what it is about. */
+  item: string | null;
+  /** With the first one. */
+  step: string | null;
+}
+
+/** An execution for which somebody is called. */
 interface Run {
   executionId: string;
   attempt: number;
-  data: Record<string, unknown>;
-  call: Call | null;
+  call: Call;
+  /** What its config came to. */
+  result: StepResult;
   /** The text message of a step that sends one, and when it was noted. */
   noted?: { message: Message; notedAt: number };
 }
 
-interface Woken {
-  stepId: string;
-  executionId: string;
-  attempt: number;
-  config: Record<string, unknown>;
-  data: Record<string, unknown>;
-  events: Record<string, unknown>[];
+interface Taken {
+  step?: { id: string; type: string };
+  runs?: Omit<Run, "result">[] | null;
 }
 
-type Result = { executionId: string; attempt: number } & ({ input: unknown } | { error: string });
+interface Woken {
+  organization_id: string;
+  step_id: string;
+  execution_id: string;
+  attempt: number;
+  event_ids: string[];
+  item: string;
+}
+
+type CallResult = { executionId: string; attempt: number } & (
+  { input: unknown } | { error: string; code?: string }
+);
 
 /** Starts to take steps, once the database can be reached. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<Workflows> {
@@ -85,6 +110,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     connectionString,
     seal,
     loopback,
+    compute,
     log,
     drafts = createDraftProvider(),
     sms,
@@ -96,14 +122,29 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     applicationName: "plat-workflows",
     log,
   });
-  const underway = new Set<Promise<void>>();
+  const calls = new Set<Promise<void>>();
+  /** Calls whose texts are being written. */
+  let reserved = 0;
+  const computations = new Set<Promise<void>>();
+  /** Batches at a time, by organization. */
+  const computing = new Map<string, number>();
+  /** Steps whose calls are being written. */
+  const writing = new Set<string>();
   const faults = new Map<string, number>();
   let stopping = false;
 
-  const take = async (client: Pool | PoolClient, due: DueStep, most: number) => {
-    const { rows } = await client.query<{ taken: { step?: Step; runs?: Run[] | null } | null }>(
-      "select app_private.take_workflow_step($1, $2, $3, $4) as taken",
-      [due.workflow_id, due.steps_revision, due.sequence, most],
+  const keyOf = ({ workflow_id, steps_revision, sequence }: DueStep) =>
+    `${workflow_id} ${steps_revision} ${sequence}`;
+  const placeOf = ({ workflow_id, steps_revision, sequence }: DueStep) => [
+    workflow_id,
+    steps_revision,
+    sequence,
+  ];
+
+  const take = async (client: Pool | PoolClient, due: DueStep, most: number, ids?: string[]) => {
+    const { rows } = await client.query<{ taken: Taken | null }>(
+      "select app_private.take_workflow_step($1, $2, $3, $4, $5) as taken",
+      [...placeOf(due), most, ids ?? null],
     );
     return rows[0]!.taken;
   };
@@ -111,62 +152,159 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   /** Whether there was something to do. */
   async function takeStep(due: DueStep): Promise<boolean> {
     if (due.way === "SQL") return (await take(pool, due, batch.SQL)) !== null;
-    if (due.way === "CALL") return takeCalls(due);
-    return inTransaction(pool, async (client) => {
-      const taken = await take(client, due, batch.COMPUTED);
-      if (taken?.step && taken.runs) await settle(client, taken.step, taken.runs.map(resultOf(taken.step)));
-      return taken !== null;
-    });
+    const current = line.current();
+    // Without the line, what it holds would be taken for that of a dead one. Who has had its share comes back in a while.
+    if (!current || (computing.get(due.organization_id) ?? 0) >= batchesAtOnce) return false;
+    if (compute.isSpent(due.organization_id)) return false;
+    return due.way === "CALL" ? writeCalls(due) : computeStep(due, current);
   }
 
-  const settle = (client: PoolClient, step: Step, results: Result[]) =>
-    client.query("select app_private.settle_workflow_step($1, $2)", [step.id, JSON.stringify(results)]);
+  /** Computes beside everything else: no transaction is open, and no lane is taken. */
+  function beside(due: Pick<DueStep, "organization_id">, key: string, work: () => Promise<void>): void {
+    const organization = due.organization_id;
+    computing.set(organization, (computing.get(organization) ?? 0) + 1);
+    const running = work()
+      .catch((error: unknown) => {
+        if (error instanceof ComputeStopped) return;
+        if (!isRetryable(error)) {
+          faults.set(key, Date.now() + faultPauseMs);
+          report(error);
+        }
+      })
+      .finally(() => {
+        const left = computing.get(organization)! - 1;
+        if (left > 0) computing.set(organization, left);
+        else computing.delete(organization);
+        computations.delete(running);
+        worker.call();
+      });
+    computations.add(running);
+  }
 
-  async function takeCalls(due: DueStep): Promise<boolean> {
-    const room = Math.min(capacity - underway.size, batch.CALL);
+  /** Claims executions, and has the step computed and carried out for them. */
+  async function computeStep(due: DueStep, { pid }: Line): Promise<boolean> {
+    const { rows } = await pool.query<StepItem>(
+      "select * from app_private.claim_step($1, $2, $3, $4, $5, make_interval(secs => $6))",
+      [...placeOf(due), batch.COMPUTED, pid, computeLeaseSeconds],
+    );
+    if (rows.length === 0) return false;
+    const ids = rows.map(({ execution_id }) => execution_id);
+    beside(due, keyOf(due), () =>
+      orRelease(ids, pid, async () => {
+        const step = rows.find((row) => row.step !== null)!.step!;
+        const results = await compute.runTexts(
+          due.organization_id,
+          "step",
+          JSON.parse(step),
+          rows.map(({ item }) => item!),
+        );
+        await inLane(() =>
+          pool.query("select app_private.settle_step($1, $2, $3)", [
+            (JSON.parse(step) as { id: string }).id,
+            `[${results.join(",")}]`,
+            pid,
+          ]),
+        );
+      }),
+    );
+    return true;
+  }
+
+  /** What is held and not carried out is given back. */
+  async function orRelease(ids: string[], pid: number, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      await pool.query("select app_private.release_executions($1, $2)", [ids, pid]).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Computations that are done are settled as many at a time as there are lanes, so that the pool has connections for others. */
+  const inLane = limited(lanes.length);
+
+  /** Has the texts of calls written, and then calls. */
+  async function writeCalls(due: DueStep): Promise<boolean> {
+    const key = keyOf(due);
+    const room = Math.min(capacity - calls.size - reserved, batch.CALL);
+    if (room <= 0 || writing.has(key)) return false;
+    const { rows } = await pool.query<StepItem>("select * from app_private.look_at_step($1, $2, $3, $4)", [
+      ...placeOf(due),
+      room,
+    ]);
+    if (rows.length === 0) return false;
+    writing.add(key);
+    reserved += rows.length;
+    beside(due, key, async () => {
+      try {
+        const step = rows.find((row) => row.step !== null)?.step ?? "null";
+        const items = rows.flatMap(({ item }) => item ?? []);
+        const results = await compute.runTexts(due.organization_id, "step", JSON.parse(step), items);
+        const written = results.map((text) => JSON.parse(text) as StepResult);
+        await takeCalls(
+          due,
+          rows.map(({ execution_id }) => execution_id),
+          new Map(written.map((result) => [result.executionId, result])),
+        );
+      } finally {
+        writing.delete(key);
+        reserved -= rows.length;
+      }
+    });
+    return true;
+  }
+
+  async function takeCalls(
+    due: DueStep,
+    ids: string[],
+    written: ReadonlyMap<string, StepResult>,
+  ): Promise<void> {
     const current = line.current();
-    // Without the line, what it holds would be taken for that of a dead one.
-    if (room <= 0 || !current) return false;
+    if (!current || stopping) return;
     let locked: string[] = [];
     try {
       const taken = await inTransaction(pool, async (client) => {
-        const found = await take(client, due, room);
-        if (!found?.step || !found.runs) return found;
-        const ids = found.runs.map(({ executionId }) => executionId);
+        const found = await take(client, due, ids.length, ids);
+        // One that has gone on to another attempt meanwhile is looked at again.
+        const runs = (found?.runs ?? []).flatMap((run): Run[] => {
+          const result = written.get(run.executionId);
+          return result?.attempt === run.attempt ? [{ ...run, result }] : [];
+        });
+        if (!found?.step || runs.length === 0) return undefined;
         // Who cancels has the lock and waits for the row: it is theirs.
         locked = await inTurn(async () => {
           const { rows } = await current.client.query<{ id: string }>(
             "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
-            [ids],
+            [runs.map(({ executionId }) => executionId)],
           );
           return rows.map(({ id }) => id);
         });
-        found.runs = found.runs.filter(({ executionId }) => locked.includes(executionId));
+        const { step } = found;
+        let held = runs.filter(({ executionId }) => locked.includes(executionId));
         await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
-          found.step.id,
-          JSON.stringify(found.runs.map(({ executionId, attempt }) => ({ executionId, attempt }))),
+          step.id,
+          JSON.stringify(held.map(({ executionId, attempt }) => ({ executionId, attempt }))),
           current.pid,
-          (found.step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
+          (step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
         ]);
-        if (found.step.type === "SEND_SMS") found.runs = await beginMessages(client, found.step, found.runs);
-        return found;
+        if (step.type === "SEND_SMS") held = await beginMessages(client, step, held);
+        return { step, held };
       });
-      for (const run of taken?.runs ?? []) {
-        start(taken!.step!, run, current);
+      for (const run of taken?.held ?? []) {
+        start(taken!.step, run, current);
         locked.splice(locked.indexOf(run.executionId), 1);
       }
-      return taken !== null;
     } finally {
       if (locked.length > 0) await release(current, locked);
     }
   }
 
   /** Notes the messages of a step, and gives the runs that have one to hand over; the others are settled. */
-  async function beginMessages(client: PoolClient, step: Step, runs: Run[]): Promise<Run[]> {
+  async function beginMessages(client: PoolClient, step: { id: string }, runs: Run[]): Promise<Run[]> {
     const notedAt = Date.now();
     const { rows } = await client.query<{ messages: Record<string, Message> }>(
       "select app_private.begin_messages($1, $2) as messages",
-      [step.id, JSON.stringify(runs.map(resultOf(step)))],
+      [step.id, JSON.stringify(runs.map(({ result }) => result))],
     );
     return runs.flatMap((run) => {
       const message = rows[0]!.messages[run.executionId];
@@ -190,15 +328,15 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     ).catch(() => {}); // a connection that broke holds nothing
   };
 
-  function start(step: Step, run: Run, holder: Line): void {
+  function start(step: { id: string; type: string }, run: Run, holder: Line): void {
     const calling = bringIn(step, run, holder).finally(() => {
-      underway.delete(calling);
+      calls.delete(calling);
       worker.call();
     });
-    underway.add(calling);
+    calls.add(calling);
   }
 
-  async function bringIn(step: Step, run: Run, holder: Line): Promise<void> {
+  async function bringIn(step: { id: string; type: string }, run: Run, holder: Line): Promise<void> {
     try {
       const result = await callOne(step, run);
       await pool.query("select app_private.settle_call($1, $2, $3)", [
@@ -213,13 +351,12 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     await release(holder, [run.executionId]);
   }
 
-  async function callOne(step: Step, run: Run): Promise<Result> {
-    const { executionId, attempt, noted } = run;
+  async function callOne({ type }: { type: string }, run: Run): Promise<CallResult> {
+    const { executionId, attempt, noted, result } = run;
     if (noted) return { executionId, attempt, input: await handOver(sms, noted.message, noted.notedAt) };
-    const result = resultOf(step)(run);
     if ("error" in result) return result;
-    if (step.type === "DRAFT_WITH_AI") return { executionId, attempt, ...(await draft(run, result.input)) };
-    const input = await callWebhook(result.input as Record<string, unknown>, run.call!, {
+    if (type === "DRAFT_WITH_AI") return { executionId, attempt, ...(await draft(run, result.input)) };
+    const input = await callWebhook(result.input, run.call, {
       executionId,
       seal,
       loopback,
@@ -231,40 +368,68 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   /** Asks for the draft of a step; a second attempt gets what the first one did. */
   async function draft({ call }: Run, input: unknown): Promise<{ input: unknown } | { error: string }> {
-    const { leadId, requestedBy, messageId } = call!;
+    const { leadId, requestedBy, messageId, organizationId } = call;
     if (!leadId) return { error: "There is no lead to write to." };
     try {
       const { instructions } = input as { instructions?: string };
-      const { id, ...written } = await draftLeadEmail(pool, drafts, {
-        leadId,
-        requestedBy,
-        instructions: instructions ?? null,
-        request: messageId,
-      });
+      const { id, ...written } = await draftLeadEmail(
+        pool,
+        drafts,
+        { compute, tenant: organizationId },
+        {
+          leadId,
+          requestedBy,
+          instructions: instructions ?? null,
+          request: messageId,
+        },
+      );
       return { input: { generationId: id, ...written } };
     } catch (error) {
       return { error: (error as Error).message };
     }
   }
 
-  /** Lets those go on for whom the event has come that they waited for. */
+  /** Lets those go on for whom the event has come that they waited for; whether there was something to look at. */
   async function wake(): Promise<boolean> {
-    return inTransaction(pool, async (client) => {
-      const { rows } = await client.query<{ woken: Woken[] | null }>(
-        "select app_private.wake_executions($1) as woken",
-        [batch.COMPUTED],
+    const current = line.current();
+    if (!current) return false;
+    const { pid } = current;
+    const { rows } = await pool.query<Woken>(
+      "select * from app_private.wake_executions($1, $2, make_interval(secs => $3))",
+      [batch.COMPUTED, pid, computeLeaseSeconds],
+    );
+    for (const [organization_id, woken] of Map.groupBy(rows, (row) => row.organization_id)) {
+      const ids = woken.map(({ execution_id }) => execution_id);
+      beside({ organization_id }, "wake", () =>
+        orRelease(ids, pid, () => decide(organization_id, woken, pid)),
       );
-      const { woken } = rows[0]!;
-      const results = (woken ?? []).flatMap(({ stepId, executionId, attempt, config, data, events }) => {
-        const event = events?.find((one) => holds(config.conditions, { ...data, event: one }));
-        if (!event) return [];
-        const { data: _data, changes: _changes, ...found } = event;
-        return [{ stepId, executionId, attempt, input: { ...config, found } }];
-      });
-      if (results.length > 0)
-        await client.query("select app_private.settle_wakeups($1)", [JSON.stringify(results)]);
-      return woken !== null;
+    }
+    return rows.length > 0;
+  }
+
+  /** Which of the events an execution goes on with, if any. */
+  async function decide(organization: string, woken: Woken[], pid: number): Promise<void> {
+    const texts = await compute.runTexts(
+      organization,
+      "event",
+      null,
+      woken.map(({ item }) => item),
+    );
+    const results = woken.map(({ step_id, execution_id, attempt, event_ids }, place) => {
+      const found = JSON.parse(texts[place]!) as Computed<number>;
+      return {
+        stepId: step_id,
+        executionId: execution_id,
+        attempt,
+        eventIds: event_ids,
+        ...("over" in found
+          ? { error: found.over, code: "LIMIT_EXCEEDED" }
+          : { eventId: event_ids[found.value] ?? null }),
+      };
     });
+    await inLane(() =>
+      pool.query("select app_private.settle_wakeups($1, $2)", [JSON.stringify(results), pid]),
+    );
   }
 
   /** Does the work, and again where others were in the way; a fault is logged, and the work left alone for a while. */
@@ -293,8 +458,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       await Promise.all(
         lanes.map(async () => {
           for (const step of due) {
-            const key = `${step.workflow_id} ${step.steps_revision} ${step.sequence}`;
-            if (await tryTo(key, () => takeStep(step))) found = true;
+            if (await tryTo(keyOf(step), () => takeStep(step))) found = true;
           }
         }),
       );
@@ -320,7 +484,8 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       stopping = true;
       await line.rest();
       await Promise.all([keeper.idle(), worker.idle()]);
-      await Promise.all(underway);
+      await Promise.all(computations);
+      await Promise.all(calls);
       await worker.idle();
       await line.end();
       await pool.end();
@@ -328,13 +493,19 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   };
 }
 
-/** What the config of a step comes to for an execution, or why it comes to nothing. */
-const resultOf =
-  (step: Step) =>
-  ({ executionId, attempt, data }: Run): Result => {
+/** Does so many things at a time, in the order in which they came. */
+function limited(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= most) await new Promise<void>((turn) => waiting.push(turn));
+    else running += 1;
     try {
-      return { executionId, attempt, input: inputOf(step, data) };
-    } catch (error) {
-      return { executionId, attempt, error: (error as Error).message };
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
     }
   };
+}

@@ -1,16 +1,19 @@
 /**
  * Texts of workflows: Liquid templates without access to files, bounded in time and memory. Which variables there are is data of
- * the database; this says which ones a template reads, and renders it.
+ * the database; this says which ones a template reads, and renders it. Loaded by the threads that compute (src/compute); only
+ * `isTemplate` and `lookUp` run anywhere else, from paths.ts.
  */
-import { Liquid, type Template } from "liquidjs";
-
-const limits = { parseLimit: 100_000, renderLimit: 500, memoryLimit: 2_000_000 };
+import { Context, Liquid, toValue, toValueSync, type Template } from "liquidjs";
+import { BudgetExceeded, budgets } from "../compute/budget.ts";
+import { isTemplate } from "./paths.ts";
 
 const engines = { text: createEngine(false), html: createEngine(true) };
 
 function createEngine(html: boolean): Liquid {
   const engine = new Liquid({
-    ...limits,
+    parseLimit: 100_000,
+    renderLimit: budgets.textsMs,
+    memoryLimit: budgets.memory,
     strictFilters: true,
     // What may be read was checked with the definition; a value that is not there is an empty text.
     strictVariables: false,
@@ -26,7 +29,54 @@ function createEngine(html: boolean): Liquid {
       ? ""
       : amount.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   });
+  // The library counts what filters make, but not what is written: by a loop, or by {% capture %}, which may double a text.
+  const { renderer } = engine;
+  const render = renderer.renderTemplates.bind(renderer);
+  renderer.renderTemplates = (templates, context, emitter) =>
+    render(templates, context, emitter ?? new CountingEmitter(context));
   return engine;
+}
+
+/** PERF: a step goes through many executions with the same texts. So many characters of templates are kept, read, per engine. */
+const mostKept = 200_000;
+const kept = new Map([engines.text, engines.html].map((engine) => [engine, new Map<string, Template[]>()]));
+const lengths = new Map<Liquid, number>();
+
+function parsedBy(engine: Liquid, text: string): Template[] {
+  const known = kept.get(engine)!;
+  let parsed = known.get(text);
+  if (!parsed) {
+    parsed = engine.parse(text);
+    const length = (lengths.get(engine) ?? 0) + text.length;
+    if (length > mostKept) known.clear();
+    lengths.set(engine, length > mostKept ? text.length : length);
+    known.set(text, parsed);
+  }
+  return parsed;
+}
+
+/** Puts a text together, and counts it. */
+class CountingEmitter {
+  buffer = "";
+  private readonly context: Context;
+
+  constructor(context: Context) {
+    this.context = context;
+  }
+
+  write(value: unknown): void {
+    const text = written(value);
+    this.context.memoryLimit.use(text.length);
+    this.buffer += text;
+  }
+}
+
+/** A value as the library writes it. */
+function written(given: unknown): string {
+  const value: unknown = toValue(given);
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  return Array.isArray(value) ? value.map(written).join("") : String(value);
 }
 
 /** What reading a template came to: the variables that it reads, as paths, or why it cannot be read. */
@@ -52,46 +102,54 @@ export function checkTemplate(text: string): TemplateCheck {
   return { variables: [...variables.values()] };
 }
 
-/** Whether a text is more than itself. */
-export function isTemplate(text: string): boolean {
-  return /\{[{%]/.test(text);
+export interface Writer {
+  /**
+   * Writes a text.
+   * @param html whether values are escaped for HTML.
+   * @throws Error with a sentence for whoever reads the execution.
+   * @throws BudgetExceeded
+   */
+  write(text: string, options?: { html?: boolean }): string;
+  /** Writes every text in a JSON value. */
+  writeAll(value: unknown): unknown;
 }
 
-/**
- * Writes a text.
- * @param html whether values are escaped for HTML.
- * @throws Error with a sentence for whoever reads the execution.
- */
-export function renderTemplate(text: string, data: object, { html = false } = {}): string {
-  if (!isTemplate(text)) return text;
-  try {
-    const written = engines[html ? "html" : "text"].parseAndRenderSync(text, data) as string;
-    // As PostgreSQL takes it: a filter may have cut a character in two, or made a NUL.
-    return written.toWellFormed().replaceAll("\0", "\uFFFD");
-  } catch (error) {
-    throw new Error(`The template cannot be written: ${firstLine(error)}.`, { cause: error });
-  }
-}
-
-/** Writes every text in a JSON value. */
-export function renderTemplates(value: unknown, data: object): unknown {
-  if (typeof value === "string") return renderTemplate(value, data);
-  if (Array.isArray(value)) return value.map((element) => renderTemplates(element, data));
-  if (typeof value === "object" && value !== null)
-    return Object.fromEntries(
-      Object.entries(value).map(([key, member]) => [key, renderTemplates(member, data)]),
-    );
-  return value;
-}
-
-/** The value of a variable such as reservation.expiresAt; null where there is none. */
-export function lookUp(path: string, data: unknown): unknown {
-  let value = data;
-  for (const name of path.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return value ?? null;
+/** Writes texts over the same data; the budget is that of all of them together. */
+export function createWriter(data: object): Writer {
+  // The limits of the first context are those of all.
+  const { memoryLimit, renderLimit } = new Context(data, engines.text.options, { sync: true });
+  const write: Writer["write"] = (text, { html = false } = {}) => {
+    if (!isTemplate(text)) return text;
+    const engine = engines[html ? "html" : "text"];
+    try {
+      const context = new Context(
+        data,
+        engine.options,
+        { sync: true },
+        { memoryLimit, renderLimit, liquid: engine },
+      );
+      const parsed = parsedBy(engine, text);
+      const result = toValueSync(engine.renderer.renderTemplates(parsed, context)) as string;
+      // As PostgreSQL takes it: a filter may have cut a character in two, or made a NUL.
+      return result.toWellFormed().replaceAll("\0", "\uFFFD");
+    } catch (error) {
+      const message = firstLine(error);
+      if (/^(memory alloc|template render) limit exceeded/.test(message))
+        throw new BudgetExceeded(
+          `The texts of this step take more computing than a step may take (${budgets.textsMs} ms, ${budgets.memory.toLocaleString("en")} characters on the way): write less in loops, or divide the step.`,
+          { cause: error },
+        );
+      throw new Error(`The template cannot be written: ${message}.`, { cause: error });
+    }
+  };
+  const writeAll = (value: unknown): unknown => {
+    if (typeof value === "string") return write(value);
+    if (Array.isArray(value)) return value.map(writeAll);
+    if (typeof value === "object" && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, writeAll(member)]));
+    return value;
+  };
+  return { write, writeAll };
 }
 
 function firstLine(error: unknown): string {

@@ -1,20 +1,19 @@
 /**
  * Starts workflows by what happens and by the clock. A commit calls; the stream of each organization is read on from where it was
- * left, conditions are evaluated here, and executions are started in the transaction that moves the cursor. Any number of
- * processes may do so at once, and any of them may die.
+ * left, conditions are evaluated (src/compute) while no transaction is open, and executions are started in the one that moves the
+ * cursor. Any number of processes may do so at once, and any of them may die.
  */
-import type { PoolClient } from "pg";
+import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import { openCallLine } from "../database/callLine.ts";
 import { makeWorkPool } from "../database/pool.ts";
-import { inTransaction } from "../database/transaction.ts";
 import type { Logger } from "../log.ts";
 import { onCall } from "../onCall.ts";
-import { holds } from "./conditions.ts";
-import { nextRun } from "./schedule.ts";
 
 export interface TriggersOptions {
   /** The owner's. */
   connectionString: string;
+  /** Evaluates conditions. */
+  compute: Compute;
   log: Logger;
 }
 
@@ -28,87 +27,182 @@ const batch = 500;
 /** How often it looks without being called: for the clock, and for calls that were missed. */
 const lookEveryMs = 1000;
 
+/** Organizations whose conditions are evaluated at a time. */
+const atOnce = 8;
+/** How long that may take, with what waits before: of a worker that lives but does not come back, another one takes it over. */
+const leaseSeconds = 600;
+
 interface Candidate {
   workflowId: string;
   subjectId: string;
-  conditions?: unknown;
+  condition?: unknown;
   data?: object;
 }
 
-/** Whether the conditions of a workflow let it be started. */
-const passes = ({ conditions, data }: Candidate) => conditions === undefined || holds(conditions, data ?? {});
-
-/** When a line is due next; null where it cannot be read any more. */
-function nextTime(schedule: string, timeZone: string): Date | null {
-  try {
-    return nextRun(schedule, timeZone, new Date());
-  } catch {
-    return null;
-  }
+/** Candidates whose conditions hold, and why those of a workflow could not be evaluated. */
+interface Passed<C> {
+  passed: C[];
+  refused: { workflowId: string; error: string }[];
 }
 
 /** Starts to look after triggers, once the database can be reached. */
-export async function startTriggers({ connectionString, log }: TriggersOptions): Promise<Triggers> {
+export async function startTriggers({ connectionString, compute, log }: TriggersOptions): Promise<Triggers> {
   const pool = makeWorkPool({ connectionString, max: 3, applicationName: "plat-triggers", log });
+  /** What is on its way, by organization: streams and lines of the clock apart, so that neither waits for the other. */
+  const underway = { events: new Map<string, Promise<void>>(), runs: new Map<string, Promise<void>>() };
   let stopping = false;
 
-  /** False when it is to end. */
-  const unlessStopping = async (work: (client: PoolClient) => Promise<boolean>): Promise<boolean> =>
-    !stopping && inTransaction(pool, work);
+  async function evaluate<C extends Candidate>(organization: string, candidates: C[]): Promise<Passed<C>> {
+    const items = candidates.map(({ condition, data }) => ({ condition, data }));
+    // Nothing to evaluate needs no thread.
+    const results = items.some(({ condition }) => condition !== undefined)
+      ? await compute.run(organization, "condition", null, items)
+      : items.map(() => ({ value: true }));
+    const errors = new Map<string, string>();
+    const passed = candidates.filter(({ workflowId }, place) => {
+      const result = results[place]!;
+      if ("over" in result) errors.set(workflowId, result.over);
+      return "value" in result && result.value;
+    });
+    return { passed, refused: [...errors].map(([workflowId, error]) => ({ workflowId, error })) };
+  }
+
+  /** Organizations that are left alone for the moment. */
+  const busyIn = (ways: ReadonlyMap<string, Promise<void>>) => [...ways.keys(), ...compute.spent()];
+
+  /** Does the work of an organization beside that of others; what it held is released where it fails. */
+  function beside(
+    ways: Map<string, Promise<void>>,
+    organization: string,
+    {
+      work,
+      release,
+      again,
+    }: { work: () => Promise<unknown>; release: () => Promise<unknown>; again: () => void },
+  ): void {
+    const working = async () => {
+      try {
+        await work();
+      } catch (error) {
+        await release().catch(() => {});
+        if (!(error instanceof ComputeStopped)) report(error);
+        return;
+      } finally {
+        ways.delete(organization);
+      }
+      again();
+    };
+    ways.set(organization, working());
+  }
 
   /** Reads on in one stream; whether there was one to read. */
-  const readEvents = () =>
-    unlessStopping(async (client) => {
-      const { rows } = await client.query<{
-        organization_id: string;
-        upto: string;
-        candidates: (Candidate & { sequence: number; eventId: string })[];
-      }>("select * from app_private.claim_events($1)", [batch]);
-      const [claim] = rows;
-      if (!claim) return false;
-      const starts = claim.candidates.filter(passes).map(({ sequence, eventId, workflowId, subjectId }) => ({
-        sequence,
-        eventId,
-        workflowId,
-        subjectId,
-      }));
-      await client.query("select app_private.start_by_events($1, $2, $3)", [
-        claim.organization_id,
-        claim.upto,
-        JSON.stringify(starts),
-      ]);
-      return true;
+  async function readEvents(): Promise<boolean> {
+    const current = line.current();
+    // Without the line, what it holds would be taken for that of a dead one.
+    if (stopping || !current || underway.events.size >= atOnce) return false;
+    const { pid } = current;
+    const { rows } = await pool.query<{
+      organization_id: string;
+      upto: string;
+      candidates: (Candidate & { sequence: number; eventId: string })[];
+    }>("select * from app_private.claim_events($1, $2, make_interval(secs => $3), $4)", [
+      batch,
+      pid,
+      leaseSeconds,
+      busyIn(underway.events),
+    ]);
+    const [claim] = rows;
+    if (!claim) return false;
+    const { organization_id, upto, candidates } = claim;
+    beside(underway.events, organization_id, {
+      work: async () => {
+        const { passed, refused } = await evaluate(organization_id, candidates);
+        const starts = passed.map(({ sequence, eventId, workflowId, subjectId }) => ({
+          sequence,
+          eventId,
+          workflowId,
+          subjectId,
+        }));
+        await pool.query("select app_private.start_by_events($1, $2, $3, $4, $5)", [
+          organization_id,
+          upto,
+          JSON.stringify(starts),
+          JSON.stringify(refused),
+          pid,
+        ]);
+      },
+      release: () => pool.query("select app_private.release_stream($1, $2)", [organization_id, pid]),
+      again: reader.call,
     });
+    return true;
+  }
 
   /** Selects the subjects of the lines that are due. */
-  const runSchedules = () =>
-    unlessStopping(async (client) => {
-      const { rows } = await client.query<{ workflow_id: string; schedule: string; time_zone: string }>(
-        "select * from app_private.due_schedules()",
-      );
-      for (const { workflow_id, schedule, time_zone } of rows)
-        await client.query("select app_private.run_schedule($1, $2)", [
-          workflow_id,
-          nextTime(schedule, time_zone),
+  async function runSchedules(): Promise<void> {
+    const { rows } = await pool.query<{
+      organization_id: string;
+      workflow_id: string;
+      schedule: string;
+      time_zone: string;
+      was_due_at: string | null;
+    }>(
+      "select organization_id, workflow_id, schedule, time_zone, was_due_at::text from app_private.due_schedules()",
+    );
+    const after = new Date().toISOString();
+    await Promise.all(
+      rows.map(async ({ organization_id, workflow_id, schedule, time_zone, was_due_at }) => {
+        const [next] = await compute.run(organization_id, "schedule", null, [
+          { schedule, timeZone: time_zone, after },
         ]);
-      return rows.length > 0;
-    });
+        await pool.query("select app_private.run_schedule($1, $2, $3)", [
+          workflow_id,
+          "value" in next! ? next.value : null,
+          was_due_at,
+        ]);
+      }),
+    );
+  }
 
   /** Starts the next subjects of a line that was due; whether there were some. */
-  const startRun = () =>
-    unlessStopping(async (client) => {
-      const { rows } = await client.query<{
-        workflow_id: string;
-        candidates: Candidate[];
-        subjects: string[] | null;
-      }>("select * from app_private.claim_run($1)", [batch]);
-      const [claim] = rows;
-      if (!claim) return false;
-      const subjects = claim.subjects ?? claim.candidates.filter(passes).map(({ subjectId }) => subjectId);
-      if (subjects.length > 0)
-        await client.query("select app_private.start_by_schedule($1, $2)", [claim.workflow_id, subjects]);
-      return true;
+  async function startRun(): Promise<boolean> {
+    const current = line.current();
+    if (stopping || !current || underway.runs.size >= atOnce) return false;
+    const { pid } = current;
+    const { rows } = await pool.query<{
+      run_id: string;
+      organization_id: string;
+      workflow_id: string;
+      subject_ids: string[];
+      items: Omit<Candidate, "workflowId">[] | null;
+    }>("select * from app_private.claim_run($1, $2, make_interval(secs => $3), $4)", [
+      batch,
+      pid,
+      leaseSeconds,
+      busyIn(underway.runs),
+    ]);
+    const [claim] = rows;
+    if (!claim) return false;
+    const { run_id, organization_id, workflow_id, subject_ids, items } = claim;
+    beside(underway.runs, organization_id, {
+      work: async () => {
+        const candidates = (items ?? subject_ids.map((subjectId) => ({ subjectId }))).map((item) => ({
+          ...item,
+          workflowId: workflow_id,
+        }));
+        const { passed, refused } = await evaluate(organization_id, candidates);
+        await pool.query("select app_private.start_run($1, $2, $3, $4, $5)", [
+          run_id,
+          subject_ids,
+          passed.map(({ subjectId }) => subjectId),
+          refused[0]?.error ?? null,
+          pid,
+        ]);
+      },
+      release: () => pool.query("select app_private.release_run($1, $2)", [run_id, pid]),
+      again: clock.call,
     });
+    return true;
+  }
 
   const report = (error: unknown) => {
     if (!stopping) log.warn({ err: error }, "The triggers could not be looked after; they are in a moment.");
@@ -118,7 +212,7 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
     while (await readEvents());
   }, report);
   const clock = onCall(async () => {
-    await runSchedules();
+    if (!stopping) await runSchedules();
     while (await startRun());
   }, report);
 
@@ -143,6 +237,7 @@ export async function startTriggers({ connectionString, log }: TriggersOptions):
       stopping = true;
       await line.rest();
       await Promise.all([reader.idle(), clock.idle()]);
+      await Promise.all([...underway.events.values(), ...underway.runs.values()]);
       await line.end();
       await pool.end();
     },

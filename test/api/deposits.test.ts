@@ -413,7 +413,7 @@ describe("the schedule of a project", () => {
     const deposits = async () =>
       (
         await world.owner.query(
-          `select title, app_public.deposits_amount_due(d)::text as due, due_at::text as day from app_public.deposits d where buyer_id = $1 order by sequence`,
+          `select title, app_private.deposit_due(d)::text as due, due_at::text as day from app_public.deposits d where buyer_id = $1 order by sequence`,
           [purchase],
         )
       ).rows.map(({ title, due, day }) => [title, due, day]);

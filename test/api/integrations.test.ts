@@ -4,6 +4,7 @@ import { request } from "node:https";
 import ICAL from "ical.js";
 import { OAuth2Server } from "oauth2-mock-server";
 import pino from "pino";
+import { testCompute } from "../harness/compute.ts";
 import { Webhook } from "standardwebhooks";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher } from "../../src/webhooks/dispatcher.ts";
@@ -17,6 +18,7 @@ import { startReceiver, status, type Receiver } from "../webhooks/receiver.ts";
 import { until } from "../harness/until.ts";
 import { testCertificate } from "../harness/certificate.ts";
 
+const compute = testCompute();
 let world: Portfolio;
 let bea: Person;
 let receiver: Receiver;
@@ -469,6 +471,7 @@ test("a sync sends events in the receiver's own fields, signed, again until they
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
+    compute,
     log: pino({ level: "silent" }),
   });
   try {

@@ -280,8 +280,8 @@ test("the list of appointments has the portfolio's, and a buyer's own", async ()
   const counts: Record<string, number> = {};
   for (const name of names) {
     if (people[name]!.token === null) {
-      expect((await people[name]!.refused("{ appointments { id } }")).code).toBe("UNAUTHENTICATED");
-      counts[name] = 0;
+      const { code } = await people[name]!.refused("{ appointments { id } }");
+      counts[name] = code === "UNAUTHENTICATED" ? 0 : Number.NaN;
       continue;
     }
     const { appointments, appointmentsConnection } = await ask(people[name]!);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
+import { testCompute } from "../harness/compute.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
@@ -14,6 +15,7 @@ import { createWorkflow, reaches, runWorkflows, start } from "../workflows/world
 // What is made once and acts later does what its principal may, at that moment, and ends with them. The attacker's side
 // of it: access tokens restricted to scopes, revoked ones, people who left.
 
+const compute = testCompute();
 let world: World;
 let receiver: Receiver;
 let dispatcher: Dispatcher;
@@ -26,6 +28,7 @@ beforeAll(async () => {
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
+    compute,
     log: pino({ level: "silent" }),
   });
   workflows = await runWorkflows(world);
@@ -400,8 +403,9 @@ test("an event starts nothing in the name of somebody who has ended", async () =
   const { startTriggers } = await import("../../src/workflows/triggers.ts");
   const triggers = await startTriggers({
     connectionString: world.database.ownerUrl,
+    compute,
     log: pino({ level: "silent" }),
-  } as never);
+  });
   try {
     await until(
       async () =>

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
+import { testCompute } from "../harness/compute.ts";
 import { freePort } from "../../src/freePort.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
@@ -13,6 +14,7 @@ import { temporaryFolder } from "../harness/service.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { testCertificate } from "../harness/certificate.ts";
 
+const compute = testCompute();
 let world: World;
 let dispatcher: Dispatcher;
 
@@ -22,6 +24,7 @@ beforeAll(async () => {
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
+    compute,
     log: pino({ level: "silent" }),
   });
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
-import { authenticatorUrl } from "../../src/database/roles.ts";
+import { authenticatorUrl, limitDatabase } from "../../src/database/roles.ts";
 import { noteUsage } from "../mutants/usage.ts";
 
 export interface TestDatabase {
@@ -24,8 +24,7 @@ export async function createTestDatabase(from: "template" | "empty" = "template"
     client.query(`create database ${name} template ${escapeIdentifier(source)} strategy file_copy`),
   );
   // Grants on a database are not cloned with it.
-  if (from === "template")
-    await asRoot((client) => client.query(`grant connect on database ${name} to plat_authenticator`));
+  if (from === "template") await asRoot((client) => limitDatabase(client, name));
   const owner = new URL(template);
   owner.pathname = `/${name}`;
   const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;

@@ -2,6 +2,7 @@
 import pino from "pino";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
+import { createCompute } from "../../src/compute/pool.ts";
 import { settledDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/graphql.ts";
@@ -65,6 +66,7 @@ export async function serve(
   { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
 ): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
     poolSize: 10,
@@ -73,6 +75,7 @@ export async function serve(
     fileStore: createFileStore({ dataDir, s3 }),
     dataDir,
     baseUrl,
+    compute,
     log,
     instance: await sharedSchema(authenticatorUrl),
     ...(patienceMs !== undefined && {
@@ -102,6 +105,7 @@ export async function serve(
     stop: async () => {
       await listening.close(1000);
       await graphql.release();
+      await compute.stop();
     },
   };
 }

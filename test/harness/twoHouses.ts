@@ -95,14 +95,13 @@ export async function valueOf(
   } else if (type === "uuid") value = randomUUID();
   else
     for (const candidate of candidates) {
-      await client.query("savepoint candidate");
-      try {
-        await client.query(`select $1::text::${type}`, [candidate]);
-        value = candidate;
-        break;
-      } catch {
-        await client.query("rollback to candidate");
-      }
+      const { rows } = await client.query<{ valid: boolean }>("select pg_input_is_valid($1, $2) as valid", [
+        candidate,
+        type,
+      ]);
+      if (!rows[0]!.valid) continue;
+      value = candidate;
+      break;
     }
   known.set(type, value);
   return value;

@@ -20,11 +20,12 @@ beforeAll(async () => {
   owner = new Pool({ connectionString: database.ownerUrl, max: 4 });
   taskDirectory = await mkdtemp(join(tmpdir(), "plat-tasks-"));
   await owner.query("create table app_private.runs (id serial, name text, pid int, done boolean)");
-  // Hangs where it is told to; elsewhere it is done at once.
+  // Hangs where it is told to, the first time or twice; elsewhere it is done at once.
   await writeFile(
     join(taskDirectory, "work.js"),
     `export default async ({ name, hangs }, { query, job }) => {
-       const again = job.attempts > 1;
+       const { rows } = await query("select from app_private.runs where name = $1", [name]);
+       const again = hangs === "twice" ? rows.length > 1 : job.attempts > 1;
        await query("insert into app_private.runs (name, pid, done) values ($1, $2, $3)", [name, process.pid, again || !hangs]);
        if (hangs && !again) await new Promise(() => {});
      };`,
@@ -130,4 +131,102 @@ test("a worker that stops in order leaves no job locked, done or not", async () 
       "select graphile_worker.complete_jobs(array(select id from graphile_worker._private_jobs))",
     );
   }
+});
+
+/** The lines of a log, as objects. */
+function logInto(lines: Record<string, any>[]) {
+  return pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+}
+
+test("a job at which two processes died is set aside under a ticket, until somebody releases it", async () => {
+  await owner.query("truncate app_private.runs");
+  const { rows: organizations } = await owner.query<{ id: string }>(
+    "insert into app_public.organizations (name) values ('Harbour Homes') returning id",
+  );
+  const organization = organizations[0]!.id;
+  const addTwice = (name: string, key: string | null) =>
+    owner.query("select graphile_worker.add_job('work', $1::json, job_key => $2)", [
+      JSON.stringify({ name, hangs: "twice", organization_id: organization }),
+      key,
+    ]);
+  const times = async (name: string) => (await runs()).filter((run) => run.name === name).length;
+  await Promise.all([addTwice("deadly", null), addTwice("clockwork", "each hour")]);
+  for (const died of [1, 2]) {
+    const doomed = startChild(
+      [resolve(import.meta.dirname, "../harness/workerProcess.ts"), database.ownerUrl, taskDirectory],
+      { stdio: ["ignore", "ignore", "inherit"] },
+    );
+    await until(async () => (await times("deadly")) === died && (await times("clockwork")) === died);
+    await killChild(doomed);
+  }
+  const lines: Record<string, any>[] = [];
+  const third = await startWorker({
+    connectionString: database.ownerUrl,
+    taskDirectory,
+    concurrency: 4,
+    log: logInto(lines),
+    lookEveryMs: 20,
+  });
+  try {
+    const told = lines.filter(({ code }) => code === "JOB_SET_ASIDE");
+    expect(told).toHaveLength(2);
+    for (const line of told)
+      expect(line).toMatchObject({ task: "work", organization, deaths: 2, ticket: expect.any(String) });
+    // What comes later is done, and so is what the clock adds under its key, by leaving it out.
+    await add("other", { hangs: false });
+    await until(async () => (await finished()).has("other"));
+    await addTwice("clockwork", "each hour");
+    await until(async () => {
+      const { rowCount } = await owner.query("select from graphile_worker.jobs where key = 'each hour'");
+      return rowCount === 0;
+    });
+    expect([await times("deadly"), await times("clockwork")]).toEqual([2, 2]);
+    const { rows } = await owner.query<{ last_error: string; attempts: number; max_attempts: number }>(
+      "select last_error, attempts, max_attempts from graphile_worker.jobs where key is null",
+    );
+    // The one of the clock has given its key to the one that was left out.
+    const aside = { last_error: expect.stringMatching(/^JOB_SET_ASIDE: the process died 2 times/) };
+    expect(rows).toEqual([
+      { ...aside, attempts: 25, max_attempts: 25 },
+      { ...aside, attempts: 25, max_attempts: 25 },
+    ]);
+    for (const { ticket } of told) await owner.query("select app_private.release_job($1)", [ticket]);
+    await until(async () => (await finished()).has("deadly"));
+    const { rows: left } = await owner.query(
+      "select from app_private.job_deaths where set_aside_at is not null",
+    );
+    expect(left).toEqual([]);
+    // Those who look learn of it.
+    await until(async () => {
+      await addTwice("clockwork", "each hour");
+      return (await finished()).has("clockwork");
+    });
+    const { rows: said } = await owner.query("select app_private.release_job($1) as said", [told[0]!.ticket]);
+    expect(said).toEqual([{ said: "No job is set aside under this ticket." }]);
+  } finally {
+    await third.stop();
+  }
+});
+
+test("a death that a job of the clock was not the cause of is forgotten when the job is done", async () => {
+  await owner.query("truncate app_private.runs; delete from app_private.job_deaths");
+  const addByClock = (hangs: boolean) =>
+    owner.query("select graphile_worker.add_job('work', $1::json, job_key => 'each minute')", [
+      JSON.stringify({ name: "clockwork", hangs }),
+    ]);
+  for (const round of [1, 2]) {
+    await addByClock(true);
+    const doomed = startChild(
+      [resolve(import.meta.dirname, "../harness/workerProcess.ts"), database.ownerUrl, taskDirectory],
+      { stdio: ["ignore", "ignore", "inherit"] },
+    );
+    await until(async () => (await runs()).length === 2 * round - 1);
+    await killChild(doomed);
+    const next = await worker(20);
+    await until(async () => (await runs()).length === 2 * round);
+    await until(async () => (await owner.query("select from app_private.job_deaths")).rowCount === 0);
+    await next.stop();
+  }
+  // Two processes died at jobs of this key, and both jobs were done in the end.
+  expect((await runs()).map(({ done }) => done)).toEqual([false, true, false, true]);
 });

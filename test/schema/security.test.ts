@@ -38,6 +38,27 @@ test("the API's own role can become its two roles, and owns and creates nothing"
   ).toEqual([]);
 });
 
+test("nobody makes tables of their own, temporary ones included, for a function of the owner to run into", async () => {
+  const roles = ["plat_authenticator", "plat_user", "plat_anonymous"];
+  expect(
+    await column(`select role || ' ' || privilege from unnest(array['${roles.join("','")}']) role, unnest(array['create', 'temporary']) privilege
+      where has_database_privilege(role, current_database(), privilege)`),
+  ).toEqual([]);
+  const people = createPeople(database.ownerUrl);
+  try {
+    const ann = await people.person("dora");
+    for (const sql of [
+      "create temp table import_rows (row int)",
+      "create table public.traps (id int)",
+      "create schema traps",
+    ])
+      for (const who of [ann, null])
+        await expect(people.as(who, sql)).rejects.toMatchObject({ code: "42501" });
+  } finally {
+    await people.end();
+  }
+});
+
 test("colleagues do not read a user's own history: when they signed in, when the password changed", async () => {
   const people = createPeople(database.ownerUrl);
   try {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Logger, runOnce, WorkerPreset, type WorkerEvents } from "graphile-worker";
 import { Client } from "pg";
 import PostalMime, { type Email } from "postal-mime";
+import { createCompute } from "../../src/compute/pool.ts";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/files/incoming.ts";
@@ -55,6 +56,7 @@ export async function runJobs(
   const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const seal = host.createSeal(keys);
+  const compute = createCompute({ log: { warn() {} } });
   const events: WorkerEvents = new EventEmitter();
   const workers: string[] = [];
   events.on("pool:create", ({ workerPool }) => workers.push(workerPool.id));
@@ -72,6 +74,7 @@ export async function runJobs(
           integrations: host.createIntegrations({
             seal,
             policy: { loopback: true },
+            compute,
             baseUrl: "https://plat.example",
             oauth,
             query: (text, values) => viewers.query(text, values),
@@ -91,7 +94,7 @@ export async function runJobs(
         }),
       },
     },
-  }).finally(() => viewers.end());
+  }).finally(() => Promise.all([viewers.end(), compute.stop()]));
   await untilNoted(connectionString, workers);
   return log;
 }

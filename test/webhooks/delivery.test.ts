@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import pino from "pino";
+import { testCompute } from "../harness/compute.ts";
 import { Webhook } from "standardwebhooks";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
@@ -11,6 +12,7 @@ import { until } from "../harness/until.ts";
 
 // Webhooks as their receivers see them: a real HTTPS server, the real dispatcher, the API.
 
+const compute = testCompute();
 let world: World;
 let receiver: Receiver;
 let dispatchers: Dispatcher[];
@@ -34,6 +36,7 @@ const dispatch = (timeoutMs = 10_000) =>
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
+    compute,
     log: pino({ level: "silent" }),
     timeoutMs,
   });
@@ -450,6 +453,7 @@ test("a secret whose key is missing is a failure that is tried again", async () 
       connectionString: world.database.ownerUrl,
       seal: createSeal([{ kid: "other", secret: "another key of the tests with 32 characters" }]),
       loopback: true,
+      compute,
       log: pino({ level: "silent" }),
     }),
   );

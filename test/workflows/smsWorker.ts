@@ -1,5 +1,6 @@
 /** Workflows with the real provider, in a process of its own, to be killed: `node smsWorker.ts <database> <address of the API>`. */
 import pino from "pino";
+import { createCompute } from "../../src/compute/pool.ts";
 import { createTwilio } from "../../src/providers/sms/twilio.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startWorkflows } from "../../src/workflows/runner.ts";
@@ -9,6 +10,7 @@ await startWorkflows({
   connectionString,
   seal: createSeal([{ kid: "test", secret: "a key of the tests with at least 32 characters" }]),
   loopback: false,
+  compute: createCompute({ log: pino({ level: "silent" }) }),
   log: pino({ level: "silent" }),
   sms: createTwilio({
     accountSid: "AC1",

@@ -3,16 +3,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import pino from "pino";
 import { nextRun } from "../../src/workflows/schedule.ts";
 import { startTriggers, type Triggers } from "../../src/workflows/triggers.ts";
+import { testCompute } from "../harness/compute.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { until } from "../harness/until.ts";
 
+const compute = testCompute();
 let world: World;
 let triggers: Triggers[];
 
 beforeAll(async () => {
   world = await startWorld();
-  const options = { connectionString: world.database.ownerUrl, log: pino({ level: "silent" }) };
+  const options = { connectionString: world.database.ownerUrl, compute, log: pino({ level: "silent" }) };
   // Two processes, as in a cluster.
   triggers = await Promise.all([startTriggers(options), startTriggers(options)]);
 });

@@ -1,4 +1,5 @@
 import pino from "pino";
+import { createCompute } from "../../src/compute/pool.ts";
 import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";
@@ -7,19 +8,29 @@ import type { World } from "../harness/world.ts";
 import { until } from "../harness/until.ts";
 
 /** The real worker of workflows on the world's database. */
-export const runWorkflows = (
+export async function runWorkflows(
   world: World,
   timeoutMs = 10_000,
   sms: SmsProvider = createSmsProvider({ dataDir: world.dataDir, baseUrl: "https://plat.example" }),
-): Promise<Workflows> =>
-  startWorkflows({
+): Promise<Workflows> {
+  const log = pino({ level: process.env.TEST_LOG ?? "silent" });
+  const compute = createCompute({ log });
+  const workflows = await startWorkflows({
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),
     loopback: true,
-    log: pino({ level: process.env.TEST_LOG ?? "silent" }),
+    compute,
+    log,
     sms,
     timeoutMs,
   });
+  return {
+    async stop() {
+      await compute.stop();
+      await workflows.stop();
+    },
+  };
+}
 
 export interface StepInput {
   type: string;

@@ -151,9 +151,40 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      -- Whose records a token reads, of those it reads who they are.
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $$;
-comment on function app_hidden.colleague_ids() is 'Users who share an organization with the viewer.';
+comment on function app_hidden.colleague_ids() is
+  'Users who share an organization with the viewer; by an access token, one in which it opens something.';
+
+-- A function that runs with more rights than its caller sees every row, whatever its caller sees.
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language plpgsql stable as $$
+declare
+  viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
+  condition text;
+  result boolean;
+begin
+  select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
+      '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
+      'g')), ' or ') into condition
+    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+      and viewer = any (p.polroles);
+  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
+      ~ '\mFROM app_public\.'
+    or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
+    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+  end if;
+  execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
+    into result using id;
+  return result;
+end $$;
+comment on function app_private.viewer_sees(regclass, uuid) is
+  'Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in '
+  'functions that run as the owner.';
 
 create function app_hidden.organization_can(organization_id uuid, permission text) returns boolean
 language sql stable as $$

@@ -11,7 +11,8 @@ create policy self_and_colleagues on app_public.users for select to plat_user
     or id = any (array(select app_hidden.viewer_counterparts()))
     or exists (select from app_public.buyers b where b.user_id = users.id and b.deleted_at is null)));
 create policy self on app_public.users for update to plat_user
-  using (id = (select app_public.current_user_id())) with check (id = (select app_public.current_user_id()));
+  using (id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
+  with check (id = (select app_public.current_user_id()));
 
 select app_private.make_record('users', 'user', slug_from => 'last_name');
 
@@ -39,7 +40,7 @@ comment on index app_public.users_slug is 'This slug is taken; choose another.';
 create policy self_and_colleagues on app_hidden.user_identities for select to plat_user, plat_anonymous
   using (user_id = (select app_public.current_user_id()) or user_id = any (array(select app_hidden.colleague_ids())));
 create policy self on app_hidden.user_identities for update to plat_user
-  using (user_id = (select app_public.current_user_id()));
+  using (user_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()));
 
 grant select on app_hidden.user_identities to plat_user, plat_anonymous;
 grant update (username) on app_hidden.user_identities to plat_user;

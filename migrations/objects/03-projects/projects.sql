@@ -340,9 +340,22 @@ end $$;
 create trigger _540_city after insert or update of address on app_public.projects
   for each row execute function app_private.tg_projects__city();
 
+-- PERF: what viewer_sees finds out, for what is asked of each row of a list.
+create function app_private.sees_project(project_id uuid) returns boolean
+language sql stable as $$
+  select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null
+    and ((p.visibility in ('PUBLIC', 'UNLISTED') and p.archived_at is null)
+      or p.organization_id = any (array(select app_hidden.viewer_organizations('project.read')))
+      or p.id = any (array(select app_hidden.viewer_projects('project.read')))
+      or p.id = any (array(select app_hidden.viewer_purchase_projects()))))
+$$;
+comment on function app_private.sees_project(uuid) is
+  'Whether the viewer sees a project, for functions that run as the owner.';
+
 create function app_public.projects_abstract(p app_public.projects) returns app_public.project_abstract
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select app_private.project_abstract_of(p) where p.id <> all (array(select app_hidden.viewer_bought_projects()))
+  select app_private.project_abstract_of(j) from app_public.projects j where j.id = p.id
+    and app_private.sees_project(j.id) and j.id <> all (array(select app_hidden.viewer_bought_projects()))
 $$;
 grant execute on function app_public.projects_abstract to plat_user, plat_anonymous;
 comment on function app_public.projects_abstract is

@@ -192,19 +192,26 @@ create trigger _500_units after update on app_public.floor_plans for each row
   execute function app_private.tg_floor_plans__units();
 
 -- The numbers that are of units which such a buyer does not see.
+create function app_private.sees_units_of_plan(floor_plan_id uuid) returns boolean
+language sql stable as $$
+  select app_private.sees_project(f.project_id)
+    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+  from app_public.floor_plans f where f.id = $1
+$$;
+comment on function app_private.sees_units_of_plan(uuid) is
+  'Whether the viewer sees the units of a floor plan that are for sale.';
+
 create function app_public.floor_plans_price_min(f app_public.floor_plans) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $$;
 
 create function app_public.floor_plans_available_count(f app_public.floor_plans) returns int
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select count(*)::int from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
-    and u.deleted_at is null
-    and f.project_id <> all (array(select app_hidden.viewer_bought_projects()))
+    and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $$;
 
 create function app_public.floor_plans_filter_price(f app_public.floor_plans, value numrange) returns boolean

@@ -152,6 +152,9 @@ declare
   was_created boolean;
   message app_public.project_contact_messages;
 begin
+  if not app_private.viewer_sees('app_public.projects', project_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
+  end if;
   select * into project from app_public.projects p where p.id = take_project_message.project_id;
   is_team := app_hidden.project_can(project.id, project.organization_id, 'lead.write');
   if input ->> 'source_id' is not null then

@@ -58,7 +58,6 @@ comment on function app_private.agent_for(uuid, app_public.agent_input, text) is
 create function app_private.set_lead_agent(lead app_public.leads, agent app_public.agent_input) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Only for leads that the viewer has just written: the callers did so as the viewer.
   update app_public.leads l set agent_id = case when agent is distinct from null
     then app_private.agent_for(lead.organization_id, agent,
       coalesce((select (p.address).country from app_public.projects p where p.id = lead.project_id), 'US')) end
@@ -68,8 +67,18 @@ end $$;
 create function app_private.live_lead(project_id uuid, email text) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select l.id from app_public.leads l where l.project_id = $1 and l.email = lower(btrim($2)) and l.deleted_at is null
+    and app_hidden.project_can(l.project_id, l.organization_id, 'lead.write')
 $$;
-grant execute on function app_private.set_lead_agent, app_private.live_lead to plat_user;
+
+create function app_private.set_agent_of_lead(lead_id uuid, agent app_public.agent_input) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.set_lead_agent(l, agent) from app_public.leads l where l.id = lead_id
+    and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
+end $$;
+comment on function app_private.set_agent_of_lead(uuid, app_public.agent_input) is
+  'Gives a lead that the viewer may change its agent, or none.';
+grant execute on function app_private.set_agent_of_lead, app_private.live_lead to plat_user;
 
 create function app_public.create_lead(
   input jsonb,
@@ -107,7 +116,7 @@ begin
     return lead;
   end;
   if agent is distinct from null then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;
@@ -125,12 +134,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ? 'assignee_id' then
-    perform app_private.lock_lead(l.id) from app_public.leads l
+    perform app_hidden.lock_seen('app_public.leads', l.id) from app_public.leads l
       where l.id = app_hidden.record_id('leads', input ->> 'id');
   end if;
   lead := app_hidden.update_record(null::app_public.leads, input);
   if input ? 'agent' then
-    perform app_private.set_lead_agent(lead, agent);
+    perform app_private.set_agent_of_lead(lead.id, agent);
     select * into lead from app_public.leads l where l.id = lead.id;
   end if;
   return lead;

@@ -128,7 +128,7 @@ language plpgsql volatile as $$
 begin
   perform app_hidden.require_viewer();
   -- Of appointments that the viewer sees only.
-  perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+  perform app_hidden.lock_seen('app_public.appointments', a.id) from app_public.appointments a
     where a.id = app_hidden.record_id('appointments', input ->> 'id');
   return app_hidden.update_record(null::app_public.appointments, input);
 end $$;

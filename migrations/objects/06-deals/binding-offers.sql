@@ -104,7 +104,7 @@ create function app_public.binding_offers_filter_side(b app_public.binding_offer
 language sql stable as $$ select b.side = value $$;
 
 create function app_public.binding_offers_total_contract_price(b app_public.binding_offers) returns app_public.money
-language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.buyer_id) $$;
+language sql stable as $$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.buyer_id) $$;
 
 create function app_public.binding_offers_loan_to_value(b app_public.binding_offers) returns numeric
 language sql stable as $$ select round(100 * b.amount_financed / nullif(b.price, 0), 2) $$;

@@ -43,7 +43,11 @@ declare
   recipient text;
   invite app_hidden.buyer_invites;
 begin
-  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id for no key update;
+  select * into buyer from app_public.buyers b where b.id = invite_buyer.buyer_id
+    and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write') for no key update;
+  if buyer.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
+  end if;
   recipient := lower(coalesce(invite_buyer.email, buyer.email));
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
@@ -53,9 +57,10 @@ begin
   elsif recipient is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
   end if;
-  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text, 1000, interval '1 hour');
-  perform app_private.rate_limit('invite.buyer', buyer.id::text, 5, interval '1 hour');
-  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || recipient, 10, interval '1 hour');
+  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
+  perform app_private.rate_limit('invite.buyer', buyer.id::text);
+  perform app_private.rate_limit('invite.buyer_address', buyer.organization_id || ' ' || recipient);
+  perform app_private.admit_invitation(buyer.organization_id, recipient);
   update app_hidden.buyer_invites i set status = case when i.expires_at <= now() then 'EXPIRED' else 'REVOKED' end
     where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> recipient or i.expires_at <= now());
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
@@ -72,8 +77,8 @@ begin
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $$;
 comment on function app_private.invite_buyer(uuid,text,text) is
-  E'@withoutViewer Callers have seen the purchase as the viewer, who may change it.\n\nVoids the former link of a '
-  'purchase and enqueues the mail with a new one; refuses floods of mail.';
+  'Voids the former link of a purchase that the viewer may change, and enqueues the mail with a new one; refuses '
+  'floods of mail.';
 grant execute on function app_private.invite_buyer to plat_user;
 
 create function app_public.invite_buyer(buyer_id uuid, email app_public.email_address default null,

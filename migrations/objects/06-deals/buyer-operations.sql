@@ -21,8 +21,7 @@ begin
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $$;
 comment on function app_private.lock_purchase(uuid) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a purchase and, before it, what hangs on it.';
-grant execute on function app_private.lock_purchase(uuid) to plat_user;
+  'Locks a purchase and, before it, what hangs on it.';
 
 create function app_private.rescission_end(signed_on date, days int, time_zone text) returns timestamptz
 language sql immutable as $$
@@ -138,16 +137,18 @@ comment on function app_private.cancel_purchase(uuid, text, uuid) is
   'Cancels a purchase as the service: releases its claim, opens its lead again, cancels its unpaid deposits. Nothing '
   'happens to one that is cancelled already; a closed one is refused.';
 
-create function app_private.set_buyer_agent(buyer app_public.buyers, agent app_public.agent_input) returns void
+create function app_private.set_agent_of_buyer(buyer_id uuid, agent app_public.agent_input) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Only for purchases that the viewer has just written: the callers did so as the viewer.
   update app_public.buyers b set agent_id = case when agent is distinct from null
-    then app_private.agent_for(buyer.organization_id, agent,
-      coalesce((select (p.address).country from app_public.projects p where p.id = buyer.project_id), 'US')) end
-    where b.id = buyer.id;
+    then app_private.agent_for(b.organization_id, agent,
+      coalesce((select (p.address).country from app_public.projects p where p.id = b.project_id), 'US')) end
+    where b.id = set_agent_of_buyer.buyer_id
+      and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
 end $$;
-grant execute on function app_private.set_buyer_agent to plat_user;
+comment on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) is
+  'Gives a purchase that the viewer may change its agent, or none.';
+grant execute on function app_private.set_agent_of_buyer to plat_user;
 
 create function app_public.create_buyer(input jsonb,
   agent app_public.agent_input default null) returns app_public.buyers
@@ -158,7 +159,7 @@ begin
   perform app_hidden.require_viewer();
   buyer := app_hidden.create_record(null::app_public.buyers, input);
   if agent is distinct from null then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;
@@ -176,12 +177,12 @@ declare
 begin
   perform app_hidden.require_viewer();
   if input ?| '{status,price,assignee_id}' then
-    perform app_private.lock_purchase(b.id) from app_public.buyers b
+    perform app_hidden.lock_seen('app_public.buyers', b.id) from app_public.buyers b
       where b.id = app_hidden.record_id('buyers', input ->> 'id');
   end if;
   buyer := app_hidden.update_record(null::app_public.buyers, input);
   if input ? 'agent' then
-    perform app_private.set_buyer_agent(buyer, agent);
+    perform app_private.set_agent_of_buyer(buyer.id, agent);
     select * into buyer from app_public.buyers b where b.id = buyer.id;
   end if;
   return buyer;

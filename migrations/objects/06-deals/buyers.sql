@@ -80,7 +80,8 @@ comment on column app_public.buyers.occupancy_type_other is 'What the home is bo
 comment on column app_public.buyers.financing_type is 'How the home is paid.';
 comment on column app_public.buyers.financing_contingency is
   'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.';
-comment on column app_public.buyers.amount_financed is 'How much of it is a loan.';
+comment on column app_public.buyers.amount_financed is
+  'How much of it is a loan; a term of the sale, for whoever sees the purchase.';
 comment on column app_public.buyers.price is 'Purchase price.';
 comment on column app_public.buyers.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.buyers.contract_sent_at is 'When the contract was sent.';
@@ -432,16 +433,25 @@ language sql stable as $$
 $$;
 
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
-language sql stable as $$ select b.price + app_private.personalization_total(b.unit_id, b.lead_id, b.id) $$;
+language sql stable as $$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $$;
 
--- Definer, because the balance is the same for whoever sees the purchase.
-create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
+-- The balance is the same for whoever sees the purchase; the deposits themselves take more.
+create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select app_public.buyers_net_purchase_price(b) - coalesce((
+  select coalesce((
     select sum(d.amount_paid) from app_public.deposits d
     where (d.buyer_id = b.id or d.lead_id = b.lead_id) and d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED')
       and d.deleted_at is null), 0)
+  from app_public.buyers b where b.id = $1
+    and (app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.read')
+      or b.id = any (array(select app_hidden.viewer_purchases())))
 $$;
+comment on function app_private.paid_of_purchase(uuid) is
+  'The deposits that are paid of a purchase that the viewer sees; null of others.';
+grant execute on function app_private.paid_of_purchase to plat_user, plat_anonymous;
+
+create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
+language sql stable as $$ select app_public.buyers_net_purchase_price(b) - app_private.paid_of_purchase(b.id) $$;
 
 create function app_public.buyers_ppsf(b app_public.buyers) returns numeric
 language sql stable as $$ select round(b.price / nullif(u.effective_sqft, 0), 2) from app_public.units u
@@ -477,8 +487,7 @@ comment on function app_public.buyers_cancellation_reason is
 comment on function app_public.buyers_net_purchase_price is
   E'@notNull\n\nThe price with everything that was chosen on top.';
 comment on function app_public.buyers_net_purchase_price_balance(app_public.buyers) is
-  E'@withoutViewer Whoever sees the purchase may know what is left to pay; the deposits themselves take '
-  'more.\n@notNull\n\nThe net purchase price less the deposits that are paid.';
+  E'@notNull\n\nThe net purchase price less the deposits that are paid.';
 comment on function app_public.buyers_ppsf is 'Price per square foot.';
 comment on function app_public.buyers_allowed_transitions is
   E'@notNull\n\nThe steps that the viewer can take with the purchase from its status.';

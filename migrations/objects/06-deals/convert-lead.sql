@@ -1,21 +1,47 @@
 -- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once: whoever asks
 -- again, also at the same moment, is told which purchase it was. Only cancelling that purchase undoes it.
 
-create function app_private.convert_lead(lead app_public.leads, reservation_id uuid, unit_id uuid, lot_id uuid,
+create function app_private.convert_lead(lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid,
   price numeric, legal_name text,
   purchase_date date, estimated_closing_date date) returns app_public.buyers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
+  lead app_public.leads;
+  permission text;
   reservation app_public.reservations;
   candidates uuid[];
-  rescission_ends_at timestamptz := (select app_private.rescission_end(coalesce(purchase_date,
-    (now() at time zone p.time_zone)::date), p.rescission_days, p.time_zone)
-    from app_public.projects p where p.id = lead.project_id);
+  rescission_ends_at timestamptz;
   asking numeric := price;
   existing_id uuid;
   result app_public.buyers;
 begin
+  select * into lead from app_public.leads l where l.id = convert_lead.lead_id
+    and app_private.viewer_sees('app_public.leads', l.id);
+  if lead.id is null then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
+  end if;
+  foreach permission in array array['lead.write', 'buyer.write'] loop
+    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
+      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+        jsonb_build_object('permission', permission));
+    end if;
+  end loop;
+  if num_nonnulls(unit_id, lot_id) > 1 then
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
+    and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
+  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
+    and l.project_id = lead.project_id and app_private.viewer_sees('app_public.lots', l.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
+  elsif reservation_id is not null and not exists (
+    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id
+      and app_private.viewer_sees('app_public.reservations', r.id)) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
+  end if;
+  select app_private.rescission_end(coalesce(purchase_date, (now() at time zone p.time_zone)::date), p.rescission_days,
+    p.time_zone) into rescission_ends_at from app_public.projects p where p.id = lead.project_id;
   if reservation_id is null then
     candidates := array(select r.id from app_public.reservations r
       where r.lead_id = lead.id and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null
@@ -71,8 +97,8 @@ begin
     returning * into result;
   return result;
 end $$;
-comment on function app_private.convert_lead(app_public.leads,uuid,uuid,uuid,numeric,text,date,date) is
-  E'@withoutViewer Callers have seen the lead as the viewer, who may convert it.\n\nMakes a purchase of a lead.';
+comment on function app_private.convert_lead(uuid, uuid, uuid, uuid, numeric, text, date, date) is
+  'Makes a purchase of a lead that the viewer may convert.';
 grant execute on function app_private.convert_lead to plat_user;
 
 create function app_public.convert_lead(lead_id uuid, reservation_id uuid default null, unit_id uuid default null,
@@ -81,35 +107,9 @@ create function app_public.convert_lead(lead_id uuid, reservation_id uuid defaul
     estimated_closing_date date default null)
 returns app_public.buyers
 language plpgsql volatile as $$
-declare
-  lead app_public.leads;
-  permission text;
 begin
   perform app_hidden.require_viewer();
-  select l.* into lead from app_public.leads l where l.id = convert_lead.lead_id;
-  if lead.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
-  end if;
-  foreach permission in array array['lead.write', 'buyer.write'] loop
-    if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
-        jsonb_build_object('permission', permission));
-    end if;
-  end loop;
-  if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
-  elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
-    and u.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
-  elsif lot_id is not null and not exists (select from app_public.lots l where l.id = convert_lead.lot_id
-    and l.project_id = lead.project_id) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such lot in this project.', '{"field": "lotId"}');
-  elsif reservation_id is not null and not exists (
-    select from app_public.reservations r where r.id = convert_lead.reservation_id and r.project_id = lead.project_id)
-      then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such reservation in this project.', '{"field": "reservationId"}');
-  end if;
-  return app_private.convert_lead(lead, reservation_id, unit_id, lot_id, price,
+  return app_private.convert_lead(lead_id, reservation_id, unit_id, lot_id, price,
     app_hidden.checked(nullif(btrim(legal_name), ''), 'app_public.short_text', 'legalName'), purchase_date,
       estimated_closing_date);
 end $$;

@@ -95,17 +95,33 @@ insert into app_private.event_names (subject, column_name, value, name)
     from unnest(array['INVOICED', 'PAID', 'RELEASED', 'REFUNDED', 'FORFEITED', 'WAIVED', 'CANCELLED']) s;
 
 create function app_public.deposits_amount_due(d app_public.deposits) returns app_public.money
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  if d.amount is not null or d.amount_fixed is not null then
-    return coalesce(d.amount_fixed, d.amount);
-  end if;
-  return round(coalesce(app_private.deposit_price(d), 0) * d.percent / 100,
-    coalesce((select c.digits from app_hidden.currencies c where c.code = d.currency), 2));
-end $$;
+language sql stable as $$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.price_of_deposit(d.id), 0) * d.percent / 100, d.currency))
+$$;
+
+create function app_private.deposit_due(d app_public.deposits) returns numeric
+language sql stable as $$
+  select coalesce(d.amount_fixed, d.amount,
+    app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
+$$;
+comment on function app_private.deposit_due(app_public.deposits) is
+  'What is to be paid of a deposit, whoever asks.';
+
+create function app_private.price_of_deposit(id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.deposit_price(d) from app_public.deposits d where d.id = $1
+    and (app_hidden.deal_can(d.organization_id, d.project_id, coalesce(
+        (select l.assignee_id from app_public.leads l where l.id = d.lead_id),
+        (select b.assignee_id from app_public.buyers b where b.id = d.buyer_id)), 'sale.read')
+      or d.buyer_id = any (array(select app_hidden.viewer_purchases()))
+      or d.lead_id = any (array(select app_hidden.viewer_purchase_leads())))
+$$;
+comment on function app_private.price_of_deposit(uuid) is
+  'What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.';
+grant execute on function app_private.price_of_deposit to plat_user, plat_anonymous;
 comment on function app_public.deposits_amount_due(app_public.deposits) is
-  E'@withoutViewer Whoever sees the deposit may know what is due; it is a part of a price that its record '
-  'has.\n@notNull\n\nWhat is to be paid: the amount, or the percentage of the price as it is now, rounded half up; '
+  E'@notNull\n\nWhat is to be paid: the amount, or the percentage of the price as it is now, rounded half up; '
   'fixed once it is asked for or paid.';
 
 create function app_public.deposits_is_overdue(d app_public.deposits) returns boolean
@@ -182,7 +198,7 @@ begin
   if new.status <> old.status and not coalesce(app_hidden.is_service(), false) then
     perform app_private.require_step('deposit', old.status, new.status);
   end if;
-  due := app_public.deposits_amount_due(old);
+  due := app_private.deposit_due(old);
   if new.amount_paid <> old.amount_paid then
     if not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
       and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then

@@ -56,8 +56,7 @@ begin
   return negotiation;
 end $$;
 comment on function app_private.lock_negotiation(uuid) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks what a negotiation is about, then the '
-  'negotiation, and gives it as it is then.';
+  'Locks what a negotiation is about, then the negotiation, and gives it as it is then.';
 
 create function app_public.update_negotiation(input jsonb) returns app_public.negotiations
 language plpgsql volatile as $$
@@ -68,11 +67,10 @@ begin
   if input ->> 'status' = 'CANCELLED' then
     select n.id into negotiation_id from app_public.negotiations n
       where n.id = app_hidden.record_id('negotiations', input ->> 'id');
-    perform app_private.lock_negotiation(negotiation_id);
+    perform app_hidden.lock_seen('app_public.negotiations', negotiation_id);
   end if;
   return app_hidden.update_record(null::app_public.negotiations, input);
 end $$;
-grant execute on function app_private.lock_negotiation to plat_user;
 grant execute on function app_public.update_negotiation to plat_user, plat_anonymous;
 comment on function app_public.update_negotiation is
   'Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending '

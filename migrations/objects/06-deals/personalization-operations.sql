@@ -73,9 +73,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $$;
 comment on function app_private.discount_amount(app_public.personalization_discounts) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nWhat a discount takes off: its percentage of what it '
-  'is of, rounded half up to the digits of the currency, its highest amount at most; what was agreed once it is '
-  'approved.';
+  'What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its '
+  'highest amount at most; what was agreed once it is approved.';
 
 create function app_private.personalization_sums(p app_public.personalizations) returns app_private.personalization_sums
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -96,8 +95,36 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   ) t
 $$;
 comment on function app_private.personalization_sums(app_public.personalizations) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nThe price of the options, less discounts, less '
-  'credits, never below zero; each line rounded half up to the digits of the currency.';
+  'The price of the options, less discounts, less credits, never below zero; each line rounded half up to the digits '
+  'of the currency.';
+
+create function app_private.sees_personalization(p app_public.personalizations) returns boolean
+language sql stable as $$
+  select app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.read')
+    or app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'buyer.read')
+    or p.buyer_id = any (array(select app_hidden.viewer_purchases()))
+    or p.lead_id = any (array(select app_hidden.viewer_purchase_leads()))
+$$;
+comment on function app_private.sees_personalization(app_public.personalizations) is
+  'Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.';
+
+-- PERF: the row is read again by its key, since a caller in SQL may say of a row what they like.
+create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.personalization_sums(p) from app_public.personalizations p
+  where p.id = $1 and app_private.sees_personalization(p)
+$$;
+comment on function app_private.sums_of_personalization(uuid) is
+  'The sums of a personalization that the viewer has a part in; null of others.';
+
+create function app_private.amount_of_discount(id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select app_private.discount_amount(d) from app_public.personalization_discounts d
+  join app_public.personalizations p on p.id = d.personalization_id
+  where d.id = $1 and app_private.sees_personalization(p)
+$$;
+comment on function app_private.amount_of_discount(uuid) is
+  'What a discount comes to in a personalization that the viewer has a part in; null of others.';
 
 create function app_private.tg__price_part() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -261,6 +288,5 @@ comment on function app_public.update_personalization is
 grant execute on function app_public.create_personalization, app_public.update_personalization to plat_user,
   plat_anonymous;
 
-grant execute on function app_private.personalization_sums(app_public.personalizations),
-  app_private.discount_amount(app_public.personalization_discounts), app_private.construction_has_come_to(text, text),
-  app_private.project_currency(uuid) to plat_user, plat_anonymous;
+grant execute on function app_private.sums_of_personalization(uuid), app_private.amount_of_discount(uuid),
+  app_private.construction_has_come_to(text, text), app_private.project_currency(uuid) to plat_user, plat_anonymous;

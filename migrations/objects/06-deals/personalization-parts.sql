@@ -189,7 +189,7 @@ language sql stable as $$ select app_private.project_currency(d.project_id) $$;
 
 create function app_public.personalization_discounts_amount(d app_public.personalization_discounts) returns
   app_public.money
-language sql stable as $$ select app_private.discount_amount(d) $$;
+language sql stable as $$ select app_private.amount_of_discount(d.id) $$;
 
 comment on function app_public.personalization_selections_unit_price is
   E'@notNull\n\nThe price of one: that of today, or the one that was agreed.';

@@ -8,8 +8,26 @@ begin
   perform from app_public.leads l where l.id = lock_lead.lead_id for no key update;
 end $$;
 comment on function app_private.lock_lead(uuid) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a lead and, before it, its deals.';
-grant execute on function app_private.lock_lead to plat_user;
+  'Locks a lead and, before it, its deals.';
+
+create function app_hidden.lock_seen(relation regclass, id uuid) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if id is null or not app_private.viewer_sees(relation, id) then
+    return;
+  end if;
+  case relation::text
+    when 'app_public.leads' then perform app_private.lock_lead(id);
+    when 'app_public.buyers' then perform app_private.lock_purchase(id);
+    when 'app_public.reservations' then perform app_private.lock_reservation(id);
+    when 'app_public.negotiations' then perform app_private.lock_negotiation(id);
+    when 'app_public.appointments' then
+      perform app_private.lock_lead_or_buyer(a.lead_id, a.buyer_id) from app_public.appointments a
+        where a.id = lock_seen.id;
+  end case;
+end $$;
+comment on function app_hidden.lock_seen(regclass, uuid) is
+  'Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.';
 
 -- What other modules do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
 -- offer, purchase or lead when they come here.
@@ -24,8 +42,7 @@ begin
   return reservation;
 end $$;
 comment on function app_private.lock_reservation(uuid) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nLocks a reservation and what it is about, in the '
-  'order of locks, and returns it as it is now.';
+  'Locks a reservation and what it is about, in the order of locks, and returns it as it is now.';
 
 create function app_private.end_reservation(reservation_id uuid, status text, reason text default null,
   fallout_reason_id uuid default null) returns boolean
@@ -176,8 +193,7 @@ begin
 end $$;
 comment on function app_private.cancel_as_buyer(jsonb) is 'Cancels a reservation that the viewer made as a buyer.';
 
-grant execute on function app_private.lock_reservation, app_private.reserve_as_buyer, app_private.cancel_as_buyer to
-  plat_user;
+grant execute on function app_private.reserve_as_buyer, app_private.cancel_as_buyer to plat_user;
 
 create function app_public.create_reservation(input jsonb) returns app_public.reservations
 language plpgsql volatile as $$
@@ -233,7 +249,7 @@ begin
     end if;
     perform app_hidden.refuse('reservations', 'change');
   end if;
-  perform app_private.lock_reservation(reservation.id);
+  perform app_hidden.lock_seen('app_public.reservations', reservation.id);
   return app_hidden.update_record(null::app_public.reservations, input);
 end $$;
 comment on function app_public.update_reservation is
@@ -250,9 +266,17 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and p.deleted_at is null
 $$;
 comment on function app_private.personalization_total(uuid,uuid,uuid) is
-  E'@withoutViewer Callers have seen the record as the viewer.\n\nWhat the options chosen for a unit by a lead or '
-  'buyer come to.';
-grant execute on function app_private.personalization_total to plat_user, plat_anonymous;
+  'What the options chosen for a unit by a lead or buyer come to.';
+
+create function app_private.options_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(sum((app_private.personalization_sums(p)).total), 0) from app_public.personalizations p
+  where p.unit_id = $1 and (p.lead_id = $2 or p.buyer_id = $3) and p.status in ('APPROVED', 'SIGNED', 'LOCKED')
+    and p.deleted_at is null and app_private.sees_personalization(p)
+$$;
+comment on function app_private.options_total(uuid, uuid, uuid) is
+  'What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.';
+grant execute on function app_private.options_total to plat_user, plat_anonymous;
 
 -- PERF: who sees it as its buyer is found out ten times as fast as who works on it, and most of those who look are not
 -- buyers.

@@ -360,7 +360,7 @@ create trigger _400_follow after update of status on app_public.reservations for
   when (old.status is distinct from new.status) execute function app_private.tg_reservations__follow();
 
 create function app_public.reservations_total_contract_price(r app_public.reservations) returns app_public.money
-language sql stable as $$ select r.price + app_private.personalization_total(r.unit_id, r.lead_id, r.purchase_id) $$;
+language sql stable as $$ select r.price + app_private.options_total(r.unit_id, r.lead_id, r.purchase_id) $$;
 
 create function app_public.reservations_ppsf(r app_public.reservations) returns numeric
 language sql stable as $$

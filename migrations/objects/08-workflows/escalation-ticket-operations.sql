@@ -95,6 +95,9 @@ declare
   done boolean := true;
 begin
   -- One after the other: whoever comes second finds what the first one did.
+  if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
+  end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',

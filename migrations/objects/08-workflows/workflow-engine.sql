@@ -4,14 +4,14 @@
 -- leaves nothing half done.
 --
 --   SQL       the function of the type does it all
---   COMPUTED  within the transaction the worker first evaluates conditions and writes texts (src/workflows)
---   CALL      somebody outside is called: the worker takes the executions in one transaction, calls, and brings the
--- answer in
---             another one. What it held is free again as soon as its connection is gone; the call is then made once
--- more,
---             under the same id
+--   COMPUTED  the worker claims executions, has conditions evaluated and texts written (src/compute), and settles them
+--             in another transaction: nothing is open meanwhile
+--   CALL      somebody outside is called: texts are written first, then the worker takes the executions in one
+--             transaction, calls, and brings the answer in another one. The call of a worker that died is made once
+--             more, under the same id
 --
--- Who is paused or cancelled meanwhile, is so between two steps.
+-- What a worker holds is free again as soon as its connection is gone. An execution during which that happened twice is
+-- set aside: people decide. Who is paused or cancelled meanwhile, is so between two steps.
 
 comment on table app_private.workflow_waits is
   'What executions wait for: an event of that name or form, of one of these records or of one that names it.';
@@ -30,8 +30,9 @@ comment on type app_private.step_outcome is
 create function app_private.step_way(step app_public.workflow_steps) returns text
 language sql immutable as $$
   select case when step.type in ('CALL_WEBHOOK', 'DRAFT_WITH_AI', 'SEND_SMS') then 'CALL'
-    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until') or step.config::text ~ '\{[{%]'
-      and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
+    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until')
+      -- HTML is sanitised there too.
+      or (step.config::text ~ '\{[{%]' or step.config ? 'html') and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
     else 'SQL' end
 $$;
 comment on function app_private.step_way(app_public.workflow_steps) is 'How a step is taken: SQL, COMPUTED or CALL.';
@@ -188,7 +189,7 @@ comment on function app_private.execution_data(uuid[], app_public.workflow_steps
 
 -- Taking a step.
 create function app_private.due_workflow_steps() returns table (workflow_id uuid, steps_revision int, sequence int,
-  way text)
+  way text, organization_id uuid)
 language sql stable rows 10 as $$
   -- Along the index: as many looks as there are steps that something waits for, however many executions do.
   with recursive waiting as (
@@ -202,7 +203,7 @@ language sql stable rows 10 as $$
         and (e.workflow_id, e.steps_revision, e.current_step) > (w.workflow_id, w.steps_revision, w.current_step)
       order by e.workflow_id, e.steps_revision, e.current_step limit 1) n
   )
-  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s) from waiting w
+  select w.workflow_id, w.steps_revision, w.current_step, app_private.step_way(s), s.organization_id from waiting w
   join app_public.workflow_steps s on s.workflow_id = w.workflow_id and s.revision = w.steps_revision
     and s.sequence = w.current_step
   where exists (select from app_public.workflow_executions e where e.workflow_id = w.workflow_id
@@ -236,80 +237,208 @@ end $$;
 comment on function app_private.end_orphans(uuid[]) is
   'Cancels those of the executions that have lost what they are about.';
 
-create function app_private.take_workflow_step(workflow_id uuid, steps_revision int, sequence int,
-  most int) returns jsonb
+create function app_private.due_executions(step app_public.workflow_steps, most int,
+  ids uuid[] default null) returns setof app_public.workflow_executions
+language sql volatile rows 200 as $$
+  with due as (
+    select e.* from app_public.workflow_executions e
+    where e.workflow_id = step.workflow_id and e.steps_revision = step.revision and e.current_step = step.sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+      and (ids is null or e.id = any (ids))
+    order by e.scheduled_at limit most for no key update skip locked)
+  -- The events of one transaction tell one story: how deep what led to it is.
+  select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
+$$;
+comment on function app_private.due_executions(app_public.workflow_steps, int, uuid[]) is
+  'Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.';
+
+create function app_private.begin_step(step app_public.workflow_steps,
+  executions app_public.workflow_executions[]) returns boolean
 language plpgsql volatile as $$
-#variable_conflict use_variable
 declare
-  step app_public.workflow_steps;
-  taken app_public.workflow_executions[];
   ids uuid[];
-  work app_private.step_work[];
-  first_depth int;
   cause uuid;
   workflow app_public.workflows;
   fault text;
 begin
-  select s.* into step from app_public.workflow_steps s where s.workflow_id = workflow_id
-    and s.revision = steps_revision and s.sequence = sequence;
+  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
+    then min(e.trigger_event_id::text)::uuid end into ids, cause from unnest(executions) e;
+  perform app_private.act_as_workflow(executions[1].depth + 1, cause);
+  perform app_private.end_orphans(ids);
+  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
+    and e.status = 'PENDING';
+  select w.* into workflow from app_public.workflows w where w.id = step.workflow_id;
+  fault := app_private.act_for_workflow(workflow,
+    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
+  perform app_private.set_claims('{}');
+  if fault is null then
+    return true;
+  end if;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = fault || ' Enable the workflow again, then resume.', holder = null, held_until = null
+    where e.id = any (ids) and e.status = 'RUNNING';
+  perform app_private.review_principal('app_public.workflows', workflow.id);
+  return false;
+end $$;
+comment on function app_private.begin_step(app_public.workflow_steps, app_public.workflow_executions[]) is
+  'What follows in the transaction is the doing of these executions, which are locked; those of them that have lost '
+  'what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are '
+  'paused, and this is false.';
+
+create function app_private.step_at(workflow_id uuid, steps_revision int,
+  sequence int) returns app_public.workflow_steps
+language sql stable as $$
+  select s.* from app_public.workflow_steps s
+  where s.workflow_id = $1 and s.revision = $2 and s.sequence = $3
+$$;
+comment on function app_private.step_at(uuid, int, int) is 'A step of a revision of a workflow.';
+
+create function app_private.step_items(step app_public.workflow_steps,
+  ids uuid[]) returns table (execution_id uuid, item text, step text)
+language sql volatile rows 200 as $$
+  select e.id, jsonb_build_object('executionId', e.id, 'attempt', e.attempts + 1, 'data', d.data)::text,
+    -- Once: a config may be long.
+    case when row_number() over () = 1 then
+      jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config)::text end
+  from app_public.workflow_executions e
+  join app_private.execution_data(ids, step) d on d.execution_id = e.id
+  where e.id = any (ids)
+$$;
+comment on function app_private.step_items(app_public.workflow_steps, uuid[]) is
+  'What computing a step for executions takes, as JSON texts: of each {executionId, attempt, data}, and with the first '
+  'one the step, {id, type, config}.';
+
+create function app_private.look_at_step(workflow_id uuid, steps_revision int, sequence int,
+  most int) returns table (execution_id uuid, item text, step text)
+language plpgsql volatile rows 200 as $$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  workflow app_public.workflows := (select w from app_public.workflows w where w.id = workflow_id);
+  ids uuid[] := array(select e.id from app_public.workflow_executions e
+    where e.workflow_id = workflow_id and e.steps_revision = steps_revision and e.current_step = sequence
+      and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
+    order by e.scheduled_at limit most);
+begin
+  -- What the principal may not read is not read; take_workflow_step pauses the executions.
+  if app_private.act_for_workflow(workflow, app_private.step_permissions(step_of, workflow.subject_type,
+    workflow.trigger ->> 'event')) is not null then
+    perform app_private.set_claims('{}');
+    return query select i.id, null::text, null::text from unnest(ids) i (id);
+    return;
+  end if;
+  perform app_private.set_claims('{}');
+  return query
+    select i.id, s.item, s.step from unnest(ids) i (id)
+    left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
+end $$;
+comment on function app_private.look_at_step(uuid, int, int, int) is
+  'What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have lost '
+  'what they are about have no item.';
+
+create function app_private.claim_step(workflow_id uuid, steps_revision int, sequence int, most int, holder int,
+  lease interval) returns table (execution_id uuid, item text, step text)
+language plpgsql volatile rows 200 as $$
+#variable_conflict use_variable
+declare
+  step_of app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  taken app_public.workflow_executions[];
+  ids uuid[];
+begin
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step_of, most) e;
+  if taken is null then
+    return;
+  end if;
+  if not app_private.begin_step(step_of, taken) then
+    return;
+  end if;
+  with claimed as (
+    update app_public.workflow_executions e set holder = holder, held_until = now() + lease
+      where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING'
+      returning e.id)
+  select array_agg(c.id) into ids from claimed c;
+  return query select s.* from app_private.step_items(step_of, ids) s;
+end $$;
+comment on function app_private.claim_step(uuid, int, int, int, int, interval) is
+  'Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.';
+
+create function app_private.settle_step(step_id uuid, results jsonb, holder int) returns void
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  held app_public.workflow_executions[];
+begin
+  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  select array_agg(x order by x.id) into held from (
+    select e.* from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder
+      and e.status in ('RUNNING', 'PAUSED')
+    order by e.id for no key update) x;
+  if held is null then
+    return;
+  end if;
+  if not app_private.begin_step((select s from app_public.workflow_steps s where s.id = step_id), held) then
+    return;
+  end if;
+  perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
+    where exists (select from app_public.workflow_executions e
+      where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
+end $$;
+comment on function app_private.settle_step(uuid, jsonb, int) is
+  'Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input '
+  '| error, code}].';
+
+create function app_private.release_executions(ids uuid[], holder int) returns void
+language sql volatile as $$
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id = any (ids) and e.holder = $2
+$$;
+comment on function app_private.release_executions(uuid[], int) is
+  'Gives back what a worker holds and does not carry out: it is due again.';
+
+create function app_private.take_workflow_step(workflow_id uuid, steps_revision int, sequence int,
+  most int, ids uuid[] default null) returns jsonb
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  step app_public.workflow_steps := app_private.step_at(workflow_id, steps_revision, sequence);
+  taken app_public.workflow_executions[];
+  work app_private.step_work[];
+begin
   if app_private.step_way(step) = 'CALL'
     and not pg_try_advisory_xact_lock_shared(app_private.workflow_lock(workflow_id)) then
     return null;
   end if;
-  select array_agg(e order by e.id) into taken from (
-    select x.* from app_public.workflow_executions x
-    where x.workflow_id = workflow_id and x.steps_revision = steps_revision and x.current_step = sequence
-      and x.status in ('PENDING', 'RUNNING') and x.holder is null and x.scheduled_at <= now()
-    order by x.scheduled_at limit most for no key update skip locked) e;
+  select array_agg(e order by e.id) into taken from app_private.due_executions(step, most, ids) e;
   if taken is null then
     return null;
   end if;
-  -- The events of one transaction tell one story: what led to it, and how deep.
-  first_depth := taken[1].depth;
-  select array_agg(e.id), case when count(distinct e.trigger_event_id) = 1 and count(*) = count(e.trigger_event_id)
-    then min(e.trigger_event_id::text)::uuid end
-    into ids, cause from unnest(taken) e where e.depth = first_depth;
-  perform app_private.act_as_workflow(first_depth + 1, cause);
-  perform app_private.end_orphans(ids);
-  update app_public.workflow_executions e set status = 'RUNNING', started_at = now() where e.id = any (ids)
-    and e.status = 'PENDING';
-  select w.* into workflow from app_public.workflows w where w.id = workflow_id;
-  fault := app_private.act_for_workflow(workflow,
-    app_private.step_permissions(step, workflow.subject_type, workflow.trigger ->> 'event'));
-  perform app_private.set_claims('{}');
-  if fault is not null then
-    update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
-        pause_reason = fault || ' Enable the workflow again, then resume.'
-      where e.id = any (ids) and e.status = 'RUNNING';
-    perform app_private.review_principal('app_public.workflows', workflow_id);
+  if not app_private.begin_step(step, taken) then
     return '{}';
   end if;
   select array_agg(row(e.id, e.attempts + 1, step.config)::app_private.step_work order by e.id) into work
-    from app_public.workflow_executions e where e.id = any (ids) and e.status = 'RUNNING';
+    from app_public.workflow_executions e where e.id in (select t.id from unnest(taken) t) and e.status = 'RUNNING';
   if work is null then
     return '{}';
   elsif app_private.step_way(step) = 'SQL' then
     perform app_private.perform_step(step, work);
     return '{}';
   end if;
-  return jsonb_build_object('step',
-    jsonb_build_object('id', step.id, 'type', step.type, 'config', step.config, 'name', step.name), 'runs', (
-    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt, 'data', d.data,
-        'call', case when app_private.step_way(step) = 'CALL' then jsonb_build_object('workflowId', workflow_id,
+  return jsonb_build_object('step', jsonb_build_object('id', step.id, 'type', step.type), 'runs', (
+    select jsonb_agg(jsonb_build_object('executionId', w.execution_id, 'attempt', w.attempt,
+        'call', jsonb_build_object('workflowId', workflow_id,
           'organizationId', e.organization_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id,
           -- The same for each attempt.
           'messageId', md5(e.id || ' ' || step.sequence)::uuid, 'leadId', e.lead_id, 'requestedBy',
             coalesce(e.started_by_id, (select f.created_by_id from app_public.workflows f where f.id = workflow_id)),
-            'sealed', c.sealed, 'previousSealed', c.previous_sealed) end))
+            'sealed', c.sealed, 'previousSealed', c.previous_sealed)))
       from unnest(work) w
       join app_public.workflow_executions e on e.id = w.execution_id
-      join app_private.execution_data(array(select x.execution_id from unnest(work) x), step) d
-        on d.execution_id = w.execution_id
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $$;
-comment on function app_private.take_workflow_step(uuid, int, int, int) is
-  'Takes a step for executions for which it is due, as many as fit: carries it out where SQL can, else gives what the '
-  'worker needs, which settles them in the same transaction. Null where nobody is due.';
+comment on function app_private.take_workflow_step(uuid, int, int, int, uuid[]) is
+  'Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can, '
+  'else gives what calling somebody takes. Null where nobody is due.';
 
 create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql volatile as $$
@@ -330,11 +459,14 @@ begin
     from jsonb_array_elements(results) r where r ? 'error';
   if work is not null then
     perform app_private.record_outcomes(step, work, outcomes);
+    update app_public.workflow_step_runs r set error_code = f ->> 'code' from jsonb_array_elements(results) f
+      where f ? 'code' and r.execution_id = (f ->> 'executionId')::uuid and r.sequence = step.sequence
+        and r.attempt = (f ->> 'attempt')::int;
   end if;
 end $$;
 comment on function app_private.settle_workflow_step(uuid, jsonb) is
-  'Carries out a step for executions, each with what its config came to (input) or why it cannot be (error): '
-  '[{executionId, attempt, input | error}].';
+  'Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code): '
+  '[{executionId, attempt, input | error, code}].';
 
 create function app_private.perform_step(step app_public.workflow_steps, work app_private.step_work[]) returns void
 language plpgsql volatile as $$
@@ -343,6 +475,7 @@ declare
   one app_private.step_work;
   violated text;
   message text;
+  code text;
 begin
   begin
     execute format('select array_agg(o) from app_private.%I($1, $2) o', 'step_' || lower(step.type)) into outcomes
@@ -358,7 +491,8 @@ begin
         end loop;
         return;
       end if;
-      get stacked diagnostics violated = constraint_name;
+      get stacked diagnostics violated = constraint_name, code = pg_exception_detail;
+      code := case when sqlstate = 'PLAT0' then code::jsonb ->> 'code' end;
       -- In the words that a person would read who tried the same.
       message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
@@ -374,6 +508,10 @@ begin
       outcomes := array[row(work[1].execution_id, 'FAILED', null, message, null, null)::app_private.step_outcome];
   end;
   perform app_private.record_outcomes(step, work, outcomes);
+  if code is not null then
+    update app_public.workflow_step_runs r set error_code = code where r.execution_id = work[1].execution_id
+      and r.sequence = step.sequence and r.attempt = work[1].attempt;
+  end if;
 end $$;
 comment on function app_private.perform_step(app_public.workflow_steps, app_private.step_work[]) is
   'Has the function of the step''s type carry it out, for all executions at once or, where that fails, for each by '
@@ -404,7 +542,7 @@ begin
       pause_reason = case when o.status = 'PAUSED' and n.id is not null then o.output ->> 'title'
         else e.pause_reason end,
       resume_at = case when n.id is null then null else e.resume_at end,
-      current_step = n.sequence, attempts = 0, holder = null, held_until = null,
+      current_step = n.sequence, attempts = 0, deaths = 0, holder = null, held_until = null,
       scheduled_at = case when n.id is not null then now() + make_interval(secs => coalesce(n.wait_seconds, 0)) end
     from unnest(outcomes) o
     left join app_public.workflow_steps n on n.workflow_id = step.workflow_id and n.revision = step.revision
@@ -501,16 +639,59 @@ comment on function app_private.settle_call(uuid, jsonb, int) is 'Brings in what
 create function app_private.free_executions() returns int
 language plpgsql volatile as $$
 declare
+  most_deaths constant int := 2;
   amount int;
+  one record;
 begin
-  update app_public.workflow_executions e set holder = null, held_until = null
+  -- A lease that is over says nothing of its worker.
+  update app_public.workflow_executions e set holder = null, held_until = null,
+      deaths = e.deaths + case when e.holder = any (array(select a.pid from pg_stat_activity a
+        where a.datname = current_database())) then 0 else 1 end
     where e.holder is not null and (e.held_until < now()
       or e.holder <> all (array(select a.pid from pg_stat_activity a where a.datname = current_database())));
   get diagnostics amount = row_count;
+  if amount = 0 then
+    return 0;
+  end if;
+  for one in
+    select e.id, e.attempts + 1 as attempt, e.depth, e.trigger_event_id, s as step
+    from app_public.workflow_executions e
+    join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+      and s.sequence = e.current_step
+    where e.deaths >= most_deaths and e.status = 'RUNNING' and e.holder is null
+    order by e.id for no key update of e
+  loop
+    perform app_private.act_as_workflow(one.depth + 1, one.trigger_event_id);
+    perform app_private.set_execution_aside(one.id, one.attempt, one.step);
+  end loop;
   return amount;
 end $$;
 comment on function app_private.free_executions() is
-  'Ends the hold of workers whose connection is gone: they died. Returns how many.';
+  'Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how '
+  'many were held.';
+
+create function app_private.set_execution_aside(execution_id uuid, attempt int,
+  step app_public.workflow_steps) returns void
+language plpgsql volatile as $$
+declare
+  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
+    'retry it, skip the step or cancel the execution.';
+begin
+  insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
+    error_code)
+    values (execution_id, step.id, step.sequence, attempt, 'FAILED', now(), reason, 'INTERNAL')
+    on conflict on constraint workflow_step_runs_once do update set status = excluded.status,
+      finished_at = excluded.finished_at, error = excluded.error, error_code = excluded.error_code;
+  update app_public.workflow_executions e set status = 'PAUSED', paused_at = now(), paused_by_id = null,
+      pause_reason = format('Step %s: %s', step.sequence, reason), resume_at = null, attempts = attempt, deaths = 0,
+      scheduled_at = now()
+    where e.id = execution_id;
+  perform app_private.escalate_execution(execution_id, step, reason);
+  raise warning 'JOB_SET_ASIDE: step % of execution % of organization % is set aside: its process died twice',
+    step.sequence, execution_id, step.organization_id;
+end $$;
+comment on function app_private.set_execution_aside(uuid, int, app_public.workflow_steps) is
+  'Pauses an execution whose step ended its process twice, and asks people what is to become of it.';
 
 create function app_private.resume_due_executions() returns int
 language plpgsql volatile as $$
@@ -575,21 +756,23 @@ $$;
 comment on function app_private.look_back(uuid[]) is
   'Finds what happened to the records that executions wait for since they do.';
 
-create function app_private.wake_executions(most int) returns jsonb
-language plpgsql volatile as $$
+create function app_private.wake_executions(most int, holder int, lease interval)
+returns table (organization_id uuid, step_id uuid, execution_id uuid, attempt int, event_ids uuid[], item text)
+language plpgsql volatile rows 200 as $$
+#variable_conflict use_variable
 declare
   ids uuid[];
-  plain uuid[];
+  decided uuid[];
+  held uuid[];
   woken record;
-  result jsonb;
 begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
-    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED'
+    select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
-    return null;
+    return;
   end if;
   perform app_private.end_orphans(ids);
   for woken in
@@ -604,40 +787,68 @@ begin
       where e.id = any (ids) and e.status = 'RUNNING' and not s.config ? 'conditions'
       group by s, e.depth
   loop
-    plain := plain || array(select w.execution_id from unnest(woken.work) w);
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.perform_step(woken.step, woken.work);
   end loop;
-  select jsonb_agg(jsonb_build_object('stepId', s.id, 'executionId', e.id, 'attempt', e.attempts + 1, 'config',
-    s.config, 'data', d.data,
-      'events', (select jsonb_agg(app_private.event_json(x) order by x.id) from app_private.workflow_wakeups w
-        join app_public.events x on x.id = w.event_id where w.execution_id = e.id)))
-    into result
+  select array_agg(e.id) into held
     from app_public.workflow_executions e
     join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
       and s.sequence = e.current_step and s.type = 'WAIT_FOR_EVENT'
-    cross join lateral app_private.execution_data(array[e.id], s) d
-    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions' and e.id <> all (coalesce(plain, '{}'));
-  delete from app_private.workflow_wakeups w where w.execution_id = any (ids);
-  return coalesce(result, '[]');
+    where e.id = any (ids) and e.status = 'RUNNING' and s.config ? 'conditions';
+  update app_public.workflow_executions e set holder = holder, held_until = now() + lease where e.id = any (held);
+  return query
+    select e.organization_id, s.id, e.id, e.attempts + 1, v.ids, jsonb_build_object(
+        'condition', s.config -> 'conditions', 'data', d.data, 'events', v.events)::text
+      from app_public.workflow_executions e
+      join app_public.workflow_steps s on s.workflow_id = e.workflow_id and s.revision = e.steps_revision
+        and s.sequence = e.current_step
+      cross join lateral app_private.execution_data(array[e.id], s) d
+      cross join lateral (select array_agg(x.id order by x.id) as ids,
+          jsonb_agg(app_private.event_json(x) order by x.id) as events
+        from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
+        where w.execution_id = e.id) v
+      where e.id = any (held) and v.ids is not null;
+  -- What is to be decided is so by settle_wakeups: until then somebody else would look, should the worker die.
+  delete from app_private.workflow_wakeups w
+    where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $$;
-comment on function app_private.wake_executions(int) is
-  'Looks at what happened for executions that wait: those without conditions go on, of the others the worker is given '
-  'what it needs to decide. Null where there is nothing.';
+comment on function app_private.wake_executions(int, int, interval) is
+  'Looks at what happened for executions that wait: those without conditions go on, the others are left to the worker, '
+  'which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.';
 
-create function app_private.settle_wakeups(results jsonb) returns void
+create function app_private.settle_wakeups(results jsonb, holder int) returns void
 language plpgsql volatile as $$
+#variable_conflict use_variable
 declare
+  held uuid[];
   woken record;
 begin
+  -- One that was paused meanwhile is looked at when it goes on.
+  held := array(select x.id from (
+    select e.id from app_public.workflow_executions e
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r)
+      and e.holder = holder and e.status = 'RUNNING'
+    order by e.id for no key update) x);
+  delete from app_private.workflow_wakeups w
+    using jsonb_array_elements(results) r cross join lateral jsonb_array_elements_text(r -> 'eventIds') v
+    where w.execution_id = (r ->> 'executionId')::uuid and w.event_id = v::uuid and w.execution_id = any (held);
+  update app_public.workflow_executions e set holder = null, held_until = null
+    where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder;
   for woken in
-    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(r - 'stepId') as results
-      from jsonb_array_elements(results) r join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
-        group by 1, 2
+    select (r ->> 'stepId')::uuid as step_id, e.depth, jsonb_agg(case when r ? 'error' then r
+        else r || jsonb_build_object('input',
+          s.config || jsonb_build_object('found', app_private.event_json(v) - 'data' - 'changes')) end) as results
+      from jsonb_array_elements(results) r
+      join app_public.workflow_executions e on e.id = (r ->> 'executionId')::uuid
+      join app_public.workflow_steps s on s.id = (r ->> 'stepId')::uuid
+      left join app_public.events v on v.id = (r ->> 'eventId')::uuid
+      where e.id = any (held) and (r ? 'error' or v.id is not null)
+      group by 1, 2
   loop
     perform app_private.act_as_workflow(woken.depth + 1, null);
     perform app_private.settle_workflow_step(woken.step_id, woken.results);
   end loop;
 end $$;
-comment on function app_private.settle_wakeups(jsonb) is
-  'Lets those executions go on for which the event has come: [{stepId, executionId, attempt, input}].';
+comment on function app_private.settle_wakeups(jsonb, int) is
+  'What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId | '
+  'error, code}]. Those for which the event has come go on, the others wait further.';

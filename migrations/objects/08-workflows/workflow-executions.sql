@@ -49,6 +49,8 @@ comment on column app_public.workflow_executions.holder is
   E'@secret\n@behavior -*\n\nThe connection of the worker that carries out a step which takes time.';
 comment on column app_public.workflow_executions.held_until is
   E'@secret\n@behavior -*\n\nUntil when that worker holds it.';
+comment on column app_public.workflow_executions.deaths is
+  E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
 comment on column app_public.workflow_executions.context is
   E'@secret\n\nWhat it was started with; conditions and texts of steps have it as `context`.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
@@ -107,6 +109,8 @@ comment on column app_public.workflow_step_runs.finished_at is 'When it was over
 comment on column app_public.workflow_step_runs.output is
   'What came of it, for later steps: `steps.<sequence>` of conditions and texts.';
 comment on column app_public.workflow_step_runs.error is 'Why it failed, or was left out.';
+comment on column app_public.workflow_step_runs.error_code is
+  'The code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more computing than it may.';
 comment on constraint workflow_step_runs_execution_id_fkey on app_public.workflow_step_runs is
   E'@forwardBehavior -*\n@foreignFieldName steps\n@backwardDescription What was done so far, in order; a step that was '
   'tried again is there once for each attempt.\n\nThe execution.';
@@ -163,7 +167,7 @@ declare
   numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
   pause int := (select s.wait_seconds from app_public.workflow_steps s
     where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
-      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+      and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
   if cardinality(subject_ids) > 1000 then

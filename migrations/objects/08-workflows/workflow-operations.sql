@@ -247,13 +247,16 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   execution app_public.workflow_executions;
 begin
+  if not app_private.viewer_sees('app_public.workflow_executions', id) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such workflow execution.', '{"field": "id"}');
+  end if;
   perform app_hidden.require_organization(e.organization_id, 'workflow.run') from app_public.workflow_executions e
     where e.id = require_execution.id;
   select e.* into execution from app_public.workflow_executions e where e.id = require_execution.id for no key update;
   return execution;
 end $$;
 comment on function app_private.require_execution(uuid) is
-  'The execution, locked, so between two steps. Callers have seen it as the viewer.';
+  'The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.';
 
 create function app_private.require_step_of_execution(execution app_public.workflow_executions,
   wanted text) returns void

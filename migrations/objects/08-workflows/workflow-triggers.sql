@@ -1,8 +1,8 @@
 -- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the
--- workers; one of them reads on in the stream of the organization from where it was left, evaluates conditions
--- (src/workflows), and starts executions in the transaction that moves the cursor, so that no event is lost or counts
--- twice when a process dies. The clock: a line that is due selects its subjects once, and they are started in batches;
--- however long nobody looked, it is due once.
+-- workers; one of them claims the stream of the organization, reads on from where it was left, has conditions evaluated
+-- (src/compute) while nothing is open, and starts executions in the transaction that moves the cursor, so that no event
+-- is lost or counts twice when a process dies. The clock: a line that is due selects its subjects once, and they are
+-- started in batches; however long nobody looked, it is due once.
 --
 -- Nothing runs away. Events know how many executions led to them; beyond the fifth, a workflow is not started but
 -- leaves a failed execution that says so, as it does for the eleventh start for a subject within an hour. An
@@ -171,7 +171,16 @@ end $$;
 comment on function app_private.selected_subjects(app_public.workflows, uuid[]) is
   'The subjects that the filter of a trigger selects, of all or of those given.';
 
-create function app_private.claim_events(batch int) returns table (organization_id uuid, upto bigint, candidates jsonb)
+create function app_private.holder_lives(holder int, held_until timestamptz) returns boolean
+language sql stable as $$
+  select holder is not null and held_until >= now()
+    and holder in (select a.pid from pg_stat_activity a where a.datname = current_database())
+$$;
+comment on function app_private.holder_lives(int, timestamptz) is
+  'Whether a worker holds something: its connection is there, and its lease is not over.';
+
+create function app_private.claim_events(batch int, holder int, lease interval, except_of uuid[])
+returns table (organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb)
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -184,12 +193,15 @@ declare
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
-    where app_private.starts_left(s) > 0
+    where app_private.starts_left(s) > 0 and s.organization_id <> all (except_of)
+      and not app_private.holder_lives(s.holder, s.held_until)
     -- A busy organization lets the others go first.
     order by app_private.starts_left(s) desc limit 1 for no key update of s skip locked;
   if not found then
     return;
   end if;
+  update app_private.workflow_streams s set holder = claim_events.holder, held_until = now() + lease
+    where s.organization_id = stream.organization_id;
   select least(c.last_sequence, stream.last_sequence + batch) into last_written from app_private.event_counters c
     where c.stream_id = stream.organization_id;
   for workflow in
@@ -221,7 +233,7 @@ begin
       end if;
       if wanted is not null and workflow.conditions is not null then
         -- PERF: the event only where the conditions speak of it.
-        select jsonb_agg(c || jsonb_build_object('conditions', workflow.conditions, 'data', d.data
+        select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
             || case when workflow.conditions::text ~ '\mevent\M'
               then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
           from jsonb_array_elements(wanted) c
@@ -237,13 +249,14 @@ begin
     end;
     result := result || coalesce(wanted, '[]');
   end loop;
-  return query select stream.organization_id, last_written, result;
+  return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $$;
-comment on function app_private.claim_events(int) is
-  'Locks the stream of an organization that has events to read, and gives what they could start: at most a batch of '
-  'events. Nothing where there is nothing.';
+comment on function app_private.claim_events(int, int, interval, uuid[]) is
+  'Leaves the stream of an organization that has events to read, but of none of those excepted, to a worker, and gives '
+  'what they could start: at most a batch of events. Nothing where there is nothing.';
 
-create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb) returns void
+create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb, refused jsonb,
+  holder int) returns void
 language plpgsql volatile as $$
 declare
   home constant uuid := organization_id;
@@ -251,6 +264,13 @@ declare
   started int := 0;
   wanted record;
 begin
+  perform from app_private.workflow_streams s where s.organization_id = home and s.holder = start_by_events.holder
+    for no key update;
+  if not found then
+    return; -- another worker has read on
+  end if;
+  perform app_private.note_trigger_error((r ->> 'workflowId')::uuid, r ->> 'error')
+    from jsonb_array_elements(refused) r;
   -- What does not fit into the minute is read again in the next one: an event as a whole.
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
@@ -277,28 +297,38 @@ begin
     where e.id in (select (s ->> 'eventId')::uuid from jsonb_array_elements(starts) s
       where (s ->> 'sequence')::bigint <= reached) and e.dispatched_at is null;
   perform app_private.count_starts(home, started);
-  update app_private.workflow_streams s set last_sequence = reached where s.organization_id = home;
+  update app_private.workflow_streams s set last_sequence = reached, holder = null, held_until = null
+    where s.organization_id = home;
 end $$;
-comment on function app_private.start_by_events(uuid, bigint, jsonb) is
-  'Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], and moves the cursor of the '
-  'organization.';
+comment on function app_private.start_by_events(uuid, bigint, jsonb, jsonb, int) is
+  'Starts what the conditions let through, [{sequence, eventId, workflowId, subjectId}], notes why others were not, '
+  '[{workflowId, error}], and moves the cursor of the organization, where the worker still holds it.';
+
+create function app_private.release_stream(organization_id uuid, holder int) returns void
+language sql volatile as $$
+  update app_private.workflow_streams s set holder = null, held_until = null
+    where s.organization_id = $1 and s.holder = $2
+$$;
+comment on function app_private.release_stream(uuid, int) is 'Gives back the stream that a worker does not read.';
 
 -- The clock.
-create function app_private.due_schedules() returns table (workflow_id uuid, schedule text, time_zone text)
-language sql volatile rows 10 as $$
-  select w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone, o.time_zone)
+create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
+  time_zone text, was_due_at timestamptz)
+language sql stable rows 10 as $$
+  select w.organization_id, w.id, w.trigger ->> 'schedule', coalesce(w.trigger ->> 'timeZone', p.time_zone,
+    o.time_zone), t.next_run_at
   from app_private.workflow_triggers t
   join app_public.workflows w on w.id = t.workflow_id and w.trigger_type = 'SCHEDULE'
   join app_public.organizations o on o.id = w.organization_id
   left join app_public.projects p on p.id = w.project_id
   where t.next_run_at is null or t.next_run_at <= now()
   order by t.next_run_at nulls first limit 100
-  for no key update of t skip locked
 $$;
 comment on function app_private.due_schedules() is
-  'The workflows whose line is due, or of which nobody has found out when it is; locked.';
+  'The workflows whose line is due, or of which nobody has found out when it is.';
 
-create function app_private.run_schedule(workflow_id uuid, next_run_at timestamptz) returns void
+create function app_private.run_schedule(workflow_id uuid, next_run_at timestamptz,
+  was_due_at timestamptz) returns void
 language plpgsql volatile as $$
 declare
   workflow app_public.workflows;
@@ -307,7 +337,11 @@ declare
   fault text;
 begin
   select w.* into workflow from app_public.workflows w where w.id = run_schedule.workflow_id;
-  select t.next_run_at is not null into is_due from app_private.workflow_triggers t where t.workflow_id = workflow.id;
+  select t.next_run_at is not null into is_due from app_private.workflow_triggers t
+    where t.workflow_id = workflow.id and t.next_run_at is not distinct from was_due_at for no key update skip locked;
+  if not found then
+    return; -- another process has it
+  end if;
   if run_schedule.next_run_at is null then
     perform app_private.note_trigger_error(workflow.id,
       'The line of the clock, or its time zone, cannot be read any more.');
@@ -334,10 +368,11 @@ begin
     perform app_private.set_aside(workflow.id, sqlstate, sqlerrm);
   end;
 end $$;
-comment on function app_private.run_schedule(uuid, timestamptz) is
-  'Selects the subjects of a line that is due, and says when it is due next.';
+comment on function app_private.run_schedule(uuid, timestamptz, timestamptz) is
+  'Selects the subjects of a line that is due, and says when it is due next; once for each time at which it was due.';
 
-create function app_private.claim_run(batch int) returns table (workflow_id uuid, candidates jsonb, subjects uuid[])
+create function app_private.claim_run(batch int, holder int, lease interval, except_of uuid[])
+returns table (run_id uuid, organization_id uuid, workflow_id uuid, subject_ids uuid[], items jsonb)
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -351,14 +386,15 @@ begin
   select r.* into run from app_private.workflow_runs r
     join app_public.workflows w on w.id = r.workflow_id
     join app_private.workflow_streams s on s.organization_id = w.organization_id
-    where app_private.starts_left(s) > 0 order by r.id limit 1 for update of r skip locked;
+    where app_private.starts_left(s) > 0 and w.organization_id <> all (except_of)
+      and not app_private.holder_lives(r.holder, r.held_until)
+    order by r.id limit 1 for update of r skip locked;
   if not found then
     return;
   end if;
   select w.* into workflow from app_public.workflows w where w.id = run.workflow_id;
-  -- Against other runs of the organization, which count against the same minute.
   select app_private.starts_left(s) into most from app_private.workflow_streams s
-    where s.organization_id = workflow.organization_id for no key update;
+    where s.organization_id = workflow.organization_id;
   ids := array(select s.subject_id from app_private.workflow_run_subjects s where s.run_id = run.id
     order by s.subject_id limit least(batch, most));
   fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
@@ -369,7 +405,7 @@ begin
   end if;
   if workflow.conditions is not null then
     begin
-      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'conditions', workflow.conditions, 'data',
+      select coalesce(jsonb_agg(jsonb_build_object('subjectId', d.subject_id, 'condition', workflow.conditions, 'data',
         d.data)), '[]') into found_data
         from app_private.condition_data(workflow, ids) d;
     exception when others then
@@ -378,15 +414,48 @@ begin
     end;
   end if;
   perform app_private.set_claims('{}');
-  return query select workflow.id, coalesce(found_data, '[]'), case when workflow.conditions is null then ids end;
-  delete from app_private.workflow_run_subjects s where s.run_id = run.id and s.subject_id = any (ids);
-  if not exists (select from app_private.workflow_run_subjects s where s.run_id = run.id) then
-    delete from app_private.workflow_runs r where r.id = run.id;
+  update app_private.workflow_runs r set holder = claim_run.holder, held_until = now() + lease where r.id = run.id;
+  return query select run.id, workflow.organization_id, workflow.id, ids, found_data;
+end $$;
+comment on function app_private.claim_run(int, int, interval, uuid[]) is
+  'Leaves the next subjects of a line that was due to a worker, but of none of the organizations excepted; with items, '
+  '[{subjectId, condition, data}], where the workflow has conditions.';
+
+create function app_private.start_run(run_id uuid, subject_ids uuid[], chosen uuid[], error text,
+  holder int) returns void
+language plpgsql volatile as $$
+#variable_conflict use_variable
+declare
+  run app_private.workflow_runs;
+begin
+  select r.* into run from app_private.workflow_runs r where r.id = run_id and r.holder = holder for update;
+  if not found then
+    return; -- another worker has it
+  end if;
+  -- Against other runs of the organization, which count against the same minute.
+  perform from app_private.workflow_streams s join app_public.workflows w on w.organization_id = s.organization_id
+    where w.id = run.workflow_id for no key update of s;
+  if error is not null then
+    perform app_private.note_trigger_error(run.workflow_id, error);
+  end if;
+  if chosen <> '{}' then
+    perform app_private.start_by_schedule(run.workflow_id, chosen);
+  end if;
+  delete from app_private.workflow_run_subjects s where s.run_id = run_id and s.subject_id = any (subject_ids);
+  if exists (select from app_private.workflow_run_subjects s where s.run_id = run_id) then
+    update app_private.workflow_runs r set holder = null, held_until = null where r.id = run_id;
+  else
+    delete from app_private.workflow_runs r where r.id = run_id;
   end if;
 end $$;
-comment on function app_private.claim_run(int) is
-  'Takes the next subjects of a line that was due: all of them are started where the workflow has no conditions, else '
-  'those of the candidates for which they hold.';
+comment on function app_private.start_run(uuid, uuid[], uuid[], text, int) is
+  'Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.';
+
+create function app_private.release_run(run_id uuid, holder int) returns void
+language sql volatile as $$
+  update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
+$$;
+comment on function app_private.release_run(uuid, int) is 'Gives back the line that a worker does not go through.';
 
 create function app_private.start_by_schedule(workflow_id uuid, subject_ids uuid[]) returns void
 language plpgsql volatile as $$

@@ -138,7 +138,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(jsonb_object_agg(v.value, (
       select count(*) from app_public.workflow_executions e where e.workflow_id = w.id and e.status = v.value)), '{}')
   from app_public.workflow_execution_status_values v
-  where w.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read')))
+  where exists (select from app_public.workflows k where k.id = w.id
+    and k.organization_id = any (array(select app_hidden.viewer_organizations('workflow.read'))))
 $$;
 
 grant execute on function app_public.workflows_executions, app_public.workflows_counts,

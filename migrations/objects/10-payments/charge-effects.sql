@@ -19,7 +19,7 @@ declare
 begin
   select d.* into deposit from app_public.deposits d where d.id = charge.deposit_id for no key update;
   if deposit.deleted_at is null and deposit.status in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-    part := least(charge.amount, app_public.deposits_amount_due(deposit) - deposit.amount_paid);
+    part := least(charge.amount, app_private.deposit_due(deposit) - deposit.amount_paid);
   end if;
   if part > 0 then
     update app_public.deposits d set amount_paid = d.amount_paid + part, method = charge.method where d.id = deposit.id;

@@ -176,7 +176,7 @@ begin
       '{"field": "organizationId"}');
   end if;
   if deposit.id is not null then
-    due := app_public.deposits_amount_due(deposit);
+    due := app_private.deposit_due(deposit);
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then

@@ -86,7 +86,8 @@ create trigger _200_check before insert or update on app_public.custom_reports f
 create function app_private.note_report_run(id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if current_setting('transaction_read_only') = 'on' then
+  if current_setting('transaction_read_only') = 'on'
+    or not app_private.viewer_sees('app_public.custom_reports', note_report_run.id) then
     return;
   end if;
   insert into app_private.report_runs as r (report_id, last_run_at) values (note_report_run.id, now())
@@ -94,8 +95,7 @@ begin
       where r.last_run_at < now() - interval '1 minute';
 end $$;
 comment on function app_private.note_report_run(uuid) is
-  E'@withoutViewer Callers have seen the report as the viewer; it notes the time only.\n\nNotes, to the minute, that a '
-  'report was looked at.';
+  'Notes, to the minute, that a report was looked at by somebody who sees it.';
 grant execute on function app_private.note_report_run to plat_user;
 
 create function app_public.custom_reports_last_run_at(r app_public.custom_reports) returns timestamptz

@@ -3,10 +3,10 @@ import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../outb
 import { postPublicly } from "../../outbound/post.ts";
 import { freshSecret, signedHeaders } from "../../webhooks/signature.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
-import { checkMapping, mapped } from "../mapping.ts";
+import type { Mapping } from "../mapping.ts";
 
 const adapter: Adapter = {
-  async check({ url, events, mapping }, { policy, unknownEvent }) {
+  async check({ url, events, mapping }, { policy, unknownEvent, compute, tenant }) {
     try {
       await resolvePublicAddress(url as string, policy);
     } catch (error) {
@@ -19,17 +19,21 @@ const adapter: Adapter = {
         "config.events",
         `There is no event ${unknown}; name events such as lead.created, unit.* or *.`,
       );
-    checkMapping(mapping as Record<string, string>);
+    const [checked] = await compute.run(tenant, "mappingFault", null, [mapping as Mapping]);
+    if ("over" in checked!) throw new Misconfigured("config.mapping", checked.over);
+    if (checked!.value) throw new Misconfigured(checked!.value.at, checked!.value.message);
   },
-  async connect({ id, config, credentials }, { policy, seal }) {
+  async connect({ id, config, credentials }, { policy, seal, compute, tenant }) {
     const { url, events, mapping } = config as {
       url: string;
       events: string[];
-      mapping: Record<string, string>;
+      mapping: Mapping;
     };
     const secret = (credentials?.["secret"] as string | undefined) ?? freshSecret();
     const event = { id, type: "integration.test", timestamp: new Date().toISOString(), data: {} };
-    const body = JSON.stringify(mapped(mapping, event));
+    const [result] = await compute.run(tenant, "mapping", mapping, [event]);
+    if ("over" in result!) throw new ConnectionFailed(result.over, { retryable: false });
+    const body = JSON.stringify(result!.value);
     const { answer, failure } = await postPublicly(url, {
       ...policy,
       headers: {

@@ -1,0 +1,112 @@
+/**
+ * What the threads compute: a table of functions of plain data, each about one subject of the service. A function may throw
+ * BudgetExceeded; what that comes to is in the result, since whoever asked has to tell people.
+ */
+import { checkDraft } from "../drafts/check.ts";
+import type { Fact } from "../providers/drafts/index.ts";
+import { checkMapping, mapped, type Mapping } from "../integrations/mapping.ts";
+import { holds } from "../workflows/conditions.ts";
+import { readTexts, type TextChecks } from "../workflows/definitionTexts.ts";
+import { inputOf, type Step } from "../workflows/input.ts";
+import { nextRun, scheduleFault } from "../workflows/schedule.ts";
+import { BudgetExceeded } from "./budget.ts";
+
+/** An execution whose step is computed. */
+export interface StepRun {
+  executionId: string;
+  attempt: number;
+  data: Record<string, unknown>;
+}
+export type StepResult = { executionId: string; attempt: number } & (
+  { input: Record<string, unknown> } | { error: string; code?: "LIMIT_EXCEEDED" }
+);
+
+/** What a computation came to, or why it costs too much. */
+export type Computed<T> = { value: T } | { over: string };
+
+/** A function over what all items of a piece of work share, and one of them. */
+interface Task<S, I, R> {
+  run(shared: S, item: I): R;
+  /** The result where the item costs too much. */
+  over(message: string, item: I): R;
+}
+const task = <S, I, R>(given: Task<S, I, R>) => given;
+/** One whose result says by itself that it costs too much. */
+const computed = <S, I, R>(run: (shared: S, item: I) => R) =>
+  task<S, I, Computed<R>>({
+    run: (shared, item) => ({ value: run(shared, item) }),
+    over: (message) => ({ over: message }),
+  });
+
+export const tasks = {
+  /** The config of a step for an execution. */
+  step: task<Step, StepRun, StepResult>({
+    run(step, { executionId, attempt, data }) {
+      try {
+        return { executionId, attempt, input: inputOf(step, data) };
+      } catch (error) {
+        if (error instanceof BudgetExceeded) throw error;
+        return { executionId, attempt, error: (error as Error).message };
+      }
+    },
+    over: (message, { executionId, attempt }) => ({
+      executionId,
+      attempt,
+      error: message,
+      code: "LIMIT_EXCEEDED",
+    }),
+  }),
+  /** Whether a condition holds of the data; no condition always does. */
+  condition: computed<null, { condition?: unknown; data?: object }, boolean>(
+    (_, { condition, data }) => condition === undefined || condition === null || holds(condition, data ?? {}),
+  ),
+  /** The place of the first of the events of which the condition holds; -1 where there is none. */
+  event: computed<
+    null,
+    { condition: unknown; data: object; events: Record<string, unknown>[] | null },
+    number
+  >((_, { condition, data, events }) =>
+    (events ?? []).findIndex((event) => holds(condition, { ...data, event })),
+  ),
+  /** The body of an event in the fields of another system. */
+  mapping: computed<Mapping, object, Record<string, unknown>>(mapped),
+  /** Why a mapping cannot be, with its place; null where it can. */
+  mappingFault: computed<null, Mapping, { at: string; message: string } | null>((_, mapping) =>
+    checkMapping(mapping),
+  ),
+  /** What the templates of a definition read. */
+  definition: computed<null, { config: unknown; at: string }[], TextChecks>((_, configs) =>
+    readTexts(configs),
+  ),
+  /** What is wrong with a draft of a mail, and what it states. */
+  draft: computed<
+    null,
+    {
+      draft: { subject: string; body: string };
+      facts: readonly Fact[];
+      quotes: readonly { text: string }[];
+    },
+    { violations: string[]; used: string[]; loose: string[] }
+  >((_, { draft, facts, quotes }) => {
+    const { violations, used, loose } = checkDraft(draft, facts, quotes);
+    return { violations, used: [...used], loose };
+  }),
+  /** When a cron line is due next, as ISO 8601; null where it cannot be read any more. */
+  schedule: computed<null, { schedule: string; timeZone: string; after: string }, string | null>(
+    (_, { schedule, timeZone, after }) => {
+      try {
+        return nextRun(schedule, timeZone, new Date(after)).toISOString();
+      } catch {
+        return null;
+      }
+    },
+  ),
+  /** Why a line is no schedule; null where it is one. */
+  scheduleFault: computed<null, string, string | null>((_, line) => scheduleFault(line) ?? null),
+};
+
+export type Tasks = typeof tasks;
+export type TaskName = keyof Tasks;
+export type Shared<N extends TaskName> = Parameters<Tasks[N]["run"]>[0];
+export type Item<N extends TaskName> = Parameters<Tasks[N]["run"]>[1];
+export type Result<N extends TaskName> = ReturnType<Tasks[N]["run"]>;

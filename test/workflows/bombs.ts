@@ -1,0 +1,18 @@
+/** What hurts a service that computes what organizations write. */
+
+/** `all` over a literal list of 100 elements, nested: 100 to that power times a leaf that nobody can compute beforehand. */
+export const nestedAll = (levels: number): object =>
+  levels === 0
+    ? { ">": [{ secondsSince: "2020-01-01T00:00:00Z" }, 1] }
+    : { all: [Array.from({ length: 100 }, (_, n) => n), nestedAll(levels - 1)] };
+
+/** A single filter that takes minutes, within which nobody looks at the time. */
+export const slowFilter = `{{ (1..200000) | where_exp: "x", "x${" | plus: 1".repeat(500)}" | size }}`;
+
+/** A loop that takes minutes. */
+export const slowLoop =
+  "{% for i in (1..3000) %}{% for j in (1..3000) %}{{ i | plus: j }}{% endfor %}{% endfor %}";
+
+/** A text that doubles until there is no memory. */
+export const doubling =
+  '{% assign s = "xxxxxxxx" %}{% for i in (1..60) %}{% assign s = s | append: s %}{% endfor %}{{ s }}';
