@@ -1,0 +1,12 @@
+
+
+-- PostgreSQL reads "UTC+5" as POSIX does, five hours behind, and "PST" as an abbreviation: neither is a name of the IANA database.
+create or replace function app_hidden.is_time_zone(name text) returns boolean
+language plpgsql immutable strict parallel safe as $$
+begin
+  if name !~ '^(UTC|GMT|Etc/GMT[+-]\d{1,2}|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_-]*){1,2})$' then return false; end if;
+  perform timezone(name, timestamptz 'epoch');
+  return true;
+exception when invalid_parameter_value then
+  return false;
+end $$;
