@@ -15941,6 +15941,10 @@ create trigger _100_slug before insert or update on app_public.organizations
   for each row execute function app_private.tg__slug('name');
 create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
   for each row execute function app_private.tg_organizations__prepare();
+create trigger _500_ask_mailbox after insert or update of email on app_public.organizations
+  for each row
+  when (new.email is not null and new.deleted_at is null)
+  execute function app_private.tg_organizations__ask_mailbox();
 create trigger _500_notification_progress after insert on app_public.organizations
   for each row execute function app_private.tg_organizations__notification_progress();
 create trigger _900_soft_delete before delete on app_public.organizations
@@ -15956,6 +15960,15 @@ create trigger _950_events_insert after insert on app_public.organizations
 create trigger _950_events_update after update on app_public.organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organizations__event_update();
+
+create function app_private.tg_organizations__ask_mailbox() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not app_private.is_mailbox(new.id, new.email) then
+    perform app_private.request_consent(new.id, new.email, 'MAILBOX');
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16199,6 +16212,20 @@ language sql stable as $function$
   order by p.updated_at desc, p.id desc
 $function$;
 grant execute on function app_public.organizations_projects(app_public.organizations) to plat_anonymous, plat_user;
+
+-- How much the organization may send to people outside of it, and has sent; seen by members.
+create function app_public.organizations_sending_quotas(
+  o app_public.organizations
+) returns app_public.sending_quota[]
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not app_hidden.organization_can(o.id, 'org.member') then
+    return null;
+  end if;
+  return array[app_private.sending_quota(o.id, 'MAIL'), app_private.sending_quota(o.id, 'SMS')];
+end $function$;
+grant execute on function app_public.organizations_sending_quotas(app_public.organizations) to plat_anonymous,
+plat_user;
 
 -- The role of the viewer; null for those who are no members.
 create function app_public.organizations_viewer_role(
@@ -33356,6 +33383,64 @@ create table app_private.searchable_tables (
 alter table app_private.searchable_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.sending_changes
+
+-- Quotas that the operator of this service has changed for an organization; null: that of its tier. No release
+--   changes these rows.
+create table app_private.sending_changes (
+  organization_id          uuid                         not null,
+  mails                    integer,
+  messages                 integer,
+  reason                   text                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint sending_changes_pkey primary key (organization_id),
+  constraint sending_changes_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint sending_changes_mails check (mails >= 0),
+  constraint sending_changes_messages check (messages >= 0)
+);
+
+alter table app_private.sending_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sending_counts
+
+-- What an organization sent in an hour; of text messages, what was handed to the provider.
+create table app_private.sending_counts (
+  organization_id          uuid                         not null,
+  channel                  text                         not null,
+  hour                     timestamp with time zone     not null,
+  amount                   integer                      not null,
+  constraint sending_counts_pkey primary key (organization_id, channel, hour),
+  constraint sending_counts_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint sending_counts_channel check (channel = any (array['MAIL', 'SMS']))
+);
+
+create index sending_counts_hour on app_private.sending_counts (hour);
+
+alter table app_private.sending_counts enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sending_tiers
+
+-- How much an organization may send to people outside of it within 24 hours, by its age and by whether it takes
+--   payments; the best that fits holds.
+create table app_private.sending_tiers (
+  name                     text                         not null,
+  from_age                 interval                     not null,
+  takes_payments           boolean                      not null default false,
+  mails                    integer                      not null,
+  messages                 integer                      not null,
+  description              text                         not null,
+  constraint sending_tiers_pkey primary key (name),
+  constraint sending_tiers_mails check (mails > 0),
+  constraint sending_tiers_messages check (messages > 0)
+);
+
+alter table app_private.sending_tiers enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.slugs
 
 -- Present and former slugs; a record keeps those it once had.
@@ -34769,6 +34854,12 @@ create domain app_public.search_result_type as text check (value in (
   'LEAD' -- A lead.
 ));
 
+-- What is sent.
+create domain app_public.sending_channel as text check (value in (
+  'MAIL', -- E-mail.
+  'SMS' -- Text messages.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -35679,6 +35770,28 @@ create type app_public.search_result as (
   project_id uuid
 );
 
+-- How much an organization may send to people outside of it within 24 hours.
+create type app_public.sending_quota as (
+  -- @notNull
+  --
+  -- What is sent.
+  channel app_public.sending_channel,
+  -- @notNull
+  --
+  -- Why it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes payments,
+  --   OPERATOR where the operator of the service granted it.
+  tier text,
+  -- @notNull
+  --
+  -- The most within 24 hours.
+  per_day integer,
+  -- @notNull
+  --
+  -- Sent during the last 24 hours, counted by the hour.
+  used integer,
+  frees_at timestamp with time zone -- When there is room again; null while there is some.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -36295,8 +36408,9 @@ grant execute on function app_public.cancel_workflow_executions_payload_executio
 -- @arg message What they want to say, 20,000 characters at most.
 -- @arg phone Where to call back.
 --
--- Forwards a message by e-mail to the organization: to its address for enquiries, or to its owners where it has
---   none.
+-- Forwards a message by e-mail to the organization: to its address for enquiries, once whoever owns that has agreed
+--   by the
+-- link of a mail; else to its owners.
 create function app_public.contact_organization(
   organization_id uuid, name text, email app_public.email_address, message text,
   phone app_public.phone_number default null::text
@@ -36747,7 +36861,7 @@ grant execute on function app_public.create_offer_response(
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
 --
--- Founds an organization; the viewer is its first owner.
+-- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
@@ -36764,6 +36878,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'The access token does not reach new organizations; sign in to found one.',
       '{"permission": "org.admin"}');
   end if;
+  perform app_private.rate_limit('organization.user', viewer::text);
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
@@ -37812,7 +37927,7 @@ declare
   account record;
   result app_public.authentication;
 begin
-  select u.id, p.session_epoch into account
+  select u.id, u.email_verified_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -37825,6 +37940,10 @@ begin
   perform set_config('plat.user_id', account.id::text, true);
   perform set_config('plat.token_id', '', true);
   update app_public.users u set last_login_at = now() where u.id = account.id;
+  -- Who has not confirmed the address gets a code once a day.
+  if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
+    perform app_private.request_verification(account.id);
+  end if;
   result.user_id := account.id;
   result.token_type := 'Bearer';
   result.expires_at := date_trunc('second', now()) + interval '30 days';
@@ -38100,6 +38219,32 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_email_verification() to plat_user;
+
+-- @arg organization_id The organization that wants to write.
+-- @arg email The address.
+--
+-- Asks the owner of an address by mail whether the organization may write to it, or, of its own address for
+--   enquiries, whether these may be forwarded there; once a day at most. Workflows write to addresses of leads,
+--   buyers, members and of those who agreed. Gives true whatever becomes of it. Takes the role OWNER or ADMIN.
+create function app_public.request_mail_consent(
+  organization_id uuid, email app_public.email_address
+) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  host app_public.organizations;
+begin
+  perform app_hidden.require_organization(organization_id, 'org.admin');
+  perform app_hidden.require_confirmed_address();
+  if email is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
+  end if;
+  select o.* into host from app_public.organizations o where o.id = request_mail_consent.organization_id;
+  perform app_private.request_consent(host.id, email, case when host.email = lower(request_mail_consent.email)
+    then 'MAILBOX' else 'RECIPIENT' end);
+  return true;
+end $function$;
+grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
 
 --
 -- @arg id The invitation.
@@ -41538,6 +41683,21 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user, plat_worker;
 
+-- The viewer; refuses whoever has not confirmed the address of the account.
+create function app_hidden.require_confirmed_address() returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_viewer();
+begin
+  if not exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
+    perform app_hidden.fail('FORBIDDEN',
+      'Confirm the e-mail address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
+      '{"reason": "EMAIL_NOT_CONFIRMED"}');
+  end if;
+  return viewer;
+end $function$;
+grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user, plat_worker;
+
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
 language plpgsql as $function$
@@ -42797,6 +42957,25 @@ begin
       from jsonb_array_elements(works) w));
 end $function$;
 
+-- Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it
+--   otherwise.
+create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  quota app_public.sending_quota;
+begin
+  perform app_hidden.require_confirmed_address();
+  quota := app_private.sending_quota(organization_id, 'MAIL');
+  if quota.frees_at is not null then
+    perform app_hidden.fail('RATE_LIMITED', format(
+      'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
+      'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
+      greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
+  end if;
+  perform app_private.rate_limit('invite.recipient', lower(recipient));
+  perform app_private.count_sending(organization_id, 'MAIL', 1);
+end $function$;
+
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
 create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -42842,6 +43021,15 @@ begin
     on conflict do nothing returning id into found_id;
   return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $function$;
+
+-- The request of consent by which the owner of an address agreed to mails of an organization, if they did.
+create function app_private.agreed_recipient(organization_id uuid, email text) returns uuid
+language sql stable as $function$
+  select r.id from app_private.consent_requests r
+  where r.organization_id = $1 and r.email = lower($2) and r.purpose in ('RECIPIENT', 'MAILBOX')
+    and r.confirmed_at is not null
+  order by r.purpose desc limit 1
+$function$;
 
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
@@ -43115,8 +43303,25 @@ begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
-  with plans as materialized (
-    select * from app_private.message_plans(step, work)
+  with planned as materialized (
+    select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p
+  ), plans as materialized (
+    -- Above the quota of the organization, or too many to one number: later.
+    select p.execution_id, p.attempt, p.message, case
+        when not p.sends then p.result
+        when not app_private.owner_is_confirmed(w.organization_id) then jsonb_build_object('result', 'FAIL', 'error',
+          'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+          'sends a code, verifyEmail takes it.')
+        when row_number() over (partition by p.sends order by p.execution_id) > q.per_day - q.used
+          then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))
+        when (select count(*) from app_private.text_messages m where m.recipient = (p.message).recipient
+          and m.began_at > now() - l.within and m.id <> (p.message).id) >= l.most
+          then jsonb_build_object('result', 'WAIT', 'until', now() + interval '1 hour')
+        else p.result end as result
+    from planned p
+    join app_public.workflows w on w.id = step.workflow_id
+    cross join app_private.limit_of('sms.recipient') l
+    cross join lateral app_private.sending_quota(w.organization_id, 'SMS') q
   ), noted as (
     insert into app_private.text_messages as m
       select (p.message).* from plans p where p.result ->> 'result' = 'SEND'
@@ -43132,6 +43337,9 @@ begin
           where p.result ->> 'result' = 'FIND' and k.recipient = p.result ->> 'to'
             and k.provider_id is not null))) filter (where p.result ->> 'result' in ('SEND', 'FIND'))
     into work, calls from plans p;
+  perform app_private.count_sending(w.organization_id, 'SMS', s.amount) from app_public.workflows w
+    cross join (select count(*)::int as amount from jsonb_each(calls) c where c.value ->> 'result' = 'SEND') s
+    where w.id = step.workflow_id and s.amount > 0;
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
@@ -44361,7 +44569,7 @@ begin
   if mail.id is null then
     return null;
   end if;
-  select c.user_id, i.email, o.name as organization, k.name as kind_name, k.heading into reader
+  select c.user_id, i.email, o.id as organization_id, o.name as organization, k.name as kind_name, k.heading into reader
     from app_public.organization_user_connections c
     join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
@@ -44397,7 +44605,8 @@ begin
     delete from app_private.notification_mails m where m.id = mail.id;
     return null;
   end if;
-  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'kind', mail.kind, 'kindName',
+  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'organizationId', reader.organization_id,
+    'kind', mail.kind, 'kindName',
     reader.kind_name, 'heading', reader.heading,
     'organization', reader.organization, 'isDigest', mail.digest_on is not null, 'count', amount - hidden, 'items', (
       select jsonb_agg(jsonb_build_object('line', r.line, 'details', r.details, 'quote', r.quote, 'data', told.data,
@@ -44463,7 +44672,10 @@ begin
   update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
   update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
     returning * into message;
-  if message.id is not null then
+  if request.purpose = 'RECIPIENT' then
+    delete from app_private.withdrawn_addresses w where w.organization_id = request.organization_id
+      and w.email = request.email;
+  elsif message.id is not null then
     perform app_private.follow_news(message.lead_id);
     if message.merged_at is null then
       perform app_private.merge_message(message);
@@ -44681,6 +44893,23 @@ begin
   get diagnostics amount = row_count;
   return amount;
 end $function$;
+
+-- Counts a mail of an organization that was sent.
+create function app_private.count_mail(organization_id uuid, recipient text) returns void
+language sql as $function$
+  select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
+  select app_private.count_sending($1, 'MAIL', 1)
+    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
+$function$;
+grant execute on function app_private.count_mail(uuid, text) to plat_worker;
+
+-- Counts what an organization has sent.
+create function app_private.count_sending(organization_id uuid, channel text, amount integer) returns void
+language sql as $function$
+  insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
+    values ($1, $2, date_trunc('hour', now()), $3)
+    on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount
+$function$;
 
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
@@ -45785,17 +46014,19 @@ end $function$;
 -- The mail of an accepted draft; none once its lead is not to be contacted.
 create function app_private.generation_mail(generation_id uuid, sender_id uuid) returns table(
   recipient text, subject text, body text, sender text, reply_to text, organization text, postal_address text,
-  lead_id uuid
+  lead_id uuid, organization_id uuid
 )
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.email, g.subject, g.body, coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), o.name),
-    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id
+    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id,
+    o.id
   from app_public.service_intelligence_generations g
   join app_public.leads l on l.id = g.lead_id and l.deleted_at is null and not l.do_not_contact and l.email is not null
   join app_public.organizations o on o.id = g.organization_id
   left join app_public.users u on u.id = generation_mail.sender_id
   left join app_hidden.user_identities i on i.user_id = u.id
   where g.id = generation_mail.generation_id and g.status = 'ACCEPTED' and g.deleted_at is null
+    and app_private.owner_is_confirmed(o.id)
 $function$;
 
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
@@ -45993,9 +46224,10 @@ begin
   elsif recipient is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
   end if;
-  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text, 1000, interval '1 hour');
-  perform app_private.rate_limit('invite.buyer', buyer.id::text, 5, interval '1 hour');
-  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || recipient, 10, interval '1 hour');
+  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
+  perform app_private.rate_limit('invite.buyer', buyer.id::text);
+  perform app_private.rate_limit('invite.buyer_address', buyer.organization_id || ' ' || recipient);
+  perform app_private.admit_invitation(buyer.organization_id, recipient);
   update app_hidden.buyer_invites i set status = case when i.expires_at <= now() then 'EXPIRED' else 'REVOKED' end
     where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> recipient or i.expires_at <= now());
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
@@ -46049,6 +46281,30 @@ language sql stable as $function$
     and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
 $function$;
 
+-- Whether an organization may write to an address: of a lead, buyer or member of it, or of somebody who agreed.
+create function app_private.is_known_recipient(organization_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.leads l where l.organization_id = $1 and l.email = lower($2)
+      and l.deleted_at is null)
+    or exists (select from app_public.buyers b where b.organization_id = $1 and b.email = lower($2)
+      and b.deleted_at is null)
+    or exists (select from app_hidden.user_identities i
+      join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
+      where i.email = lower($2))
+    or app_private.agreed_recipient($1, $2) is not null
+$function$;
+
+-- Whether enquiries may be forwarded to an address: its owner agreed, or is a member who has confirmed it.
+create function app_private.is_mailbox(organization_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.consent_requests r where r.organization_id = $1 and r.email = lower($2)
+      and r.purpose = 'MAILBOX' and r.confirmed_at is not null)
+    or exists (select from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
+      where i.email = lower($2))
+$function$;
+
 -- Whether what an execution writes to its lead or buyer is marketing mail. It is not where an event of their own
 --   dealing started it, such as an appointment or a reservation.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
@@ -46088,7 +46344,8 @@ $function$;
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
+    = 0 from app_private.limit_of(name) l);
 end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
@@ -46123,7 +46380,8 @@ end $function$;
 -- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
 --   nothing to send, or too much was sent to the address already.
 create function app_private.issue_consent_token(request_id uuid) returns table(
-  token text, email text, purpose text, organization text, project text, expires_at timestamp with time zone
+  token text, email text, purpose text, organization_id uuid, organization text, project text, expires_at timestamp
+  with time zone
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -46132,7 +46390,8 @@ declare
   secret text := app_private.random_text(43);
 begin
   select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
-    and r.confirmed_at is null and r.expires_at > now() for update;
+    and r.confirmed_at is null and r.expires_at > now() and app_private.owner_is_confirmed(r.organization_id)
+    for update;
   -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
   if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
       request.organization_id || ' ' || request.email)
@@ -46141,7 +46400,7 @@ begin
   end if;
   update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
   return query
-    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    select secret, request.email, request.purpose, o.id, o.name::text, p.title::text, request.expires_at
     from app_public.organizations o
     left join app_public.project_contact_messages m on m.id = request.message_id
     left join app_public.projects p on p.id = m.project_id
@@ -46519,6 +46778,41 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
   order by i.id desc limit 1
 $function$;
 grant execute on function app_private.mail_account(uuid) to plat_authenticator;
+
+-- What limits mails of an organization to an address: none for a member who has confirmed it.
+create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
+  key text, most integer, within interval, is_outside boolean
+)
+language sql stable as $function$
+  select t.name || ' ' || t.key, l.most, l.within, k.is_outside
+  from (select encode(sha256(convert_to(lower(recipient), 'UTF8')), 'hex') as address) a
+  cross join lateral (
+    -- Of the team: of the organization, or of one that has a part in its projects.
+    select u.email_verified_at is not null as is_confirmed, exists (
+      select from app_public.organization_user_connections m where m.user_id = u.id
+        and (m.organization_id = $1 or exists (select from app_public.project_organizations p
+          where p.owner_id = $1 and p.organization_id = m.organization_id))) as is_team
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id where i.email = lower(recipient)
+    union all select false, false
+    limit 1) w
+  cross join lateral (select not w.is_team as is_outside) k
+  cross join lateral (values
+    ('mail.unconfirmed_account', a.address, w.is_team and not w.is_confirmed),
+    ('mail.recipient_and_organization', $1 || ' ' || a.address, not w.is_team),
+    ('mail.recipient', a.address, not w.is_team)) t (name, key, holds)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.holds
+$function$;
+
+-- How many seconds a mail of an organization to an address has to wait; 0 for not at all.
+create function app_private.mail_wait(organization_id uuid, recipient text) returns integer
+language sql as $function$
+  select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
+    case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
+    end)), 0)::int
+  from app_private.mail_limits($1, $2) l left join app_private.tries t on t.key = l.key
+$function$;
+grant execute on function app_private.mail_wait(uuid, text) to plat_worker;
 
 -- The list of a purchase of what hangs on it, or on the lead it came from.
 create function app_private.make_buyer_list(
@@ -47229,7 +47523,8 @@ create function app_private.marketing_sender(person_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select o.name from app_public.organizations o
   where o.deleted_at is null and o.id = coalesce((select l.organization_id from app_public.leads l where l.id = $1),
-    (select b.organization_id from app_public.buyers b where b.id = $1))
+    (select b.organization_id from app_public.buyers b where b.id = $1),
+    (select r.organization_id from app_private.consent_requests r where r.id = $1))
 $function$;
 grant execute on function app_private.marketing_sender(uuid) to plat_authenticator;
 
@@ -48182,17 +48477,18 @@ begin
   return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
 end $function$;
 
--- Where mail to an organization goes: its address, or its owners' where it has none.
+-- Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners'.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
-    and o.email is not null
+    and app_private.is_mailbox(o.id, o.email)
   union all
   select i.email::text from app_public.organizations o
     join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
     join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
-    where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
+    where o.id = organization_mailboxes.organization_id and o.deleted_at is null
+      and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $function$;
 
 -- The organization that a job is about, where its payload or the record that it names tells.
@@ -48234,6 +48530,15 @@ begin
   end if;
   return card;
 end $function$;
+
+-- Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people
+--   outside of it.
+create function app_private.owner_is_confirmed(organization_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.organization_user_connections m
+    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
+$function$;
 
 -- The deposits that are paid of a purchase that the viewer sees; null of others.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
@@ -48503,6 +48808,14 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+
+-- Enqueues a job once more, for later.
+create function app_private.postpone_job(task text, payload jsonb, seconds integer) returns void
+language sql as $function$
+  -- Not all at once when there is room again.
+  select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
+$function$;
+grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
@@ -50294,12 +50607,38 @@ end $function$;
 create function app_private.send_invite(invite app_public.organization_invites) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.rate_limit('invite.organization', invite.organization_id::text, 200, interval '1 hour');
-  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email, 5, interval '1 hour');
+  perform app_private.rate_limit('invite.organization', invite.organization_id::text);
+  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email);
+  perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
+
+-- The quota of an organization as it is now.
+create function app_private.sending_quota(organization_id uuid, channel text) returns app_public.sending_quota
+language sql stable as $function$
+  select row(channel, q.tier, q.per_day, u.used, case when u.used >= q.per_day then coalesce((
+      -- The first hour after which enough of the last 24 has passed.
+      select h.hour + interval '24 hours' from (select c.hour, sum(c.amount) over (order by c.hour) as freed
+        from app_private.sending_counts c where c.organization_id = $1 and c.channel = $2 and c.hour > w.since) h
+      where h.freed > u.used - q.per_day order by h.hour limit 1), now() + interval '24 hours') end
+    )::app_public.sending_quota
+  from (select date_trunc('hour', now()) - interval '24 hours' as since) w
+  cross join lateral (select coalesce(sum(c.amount), 0)::int as used from app_private.sending_counts c
+    where c.organization_id = $1 and c.channel = $2 and c.hour > w.since) u
+  cross join lateral (
+    select 'OPERATOR' as tier, case $2 when 'MAIL' then s.mails else s.messages end as per_day, 0 as place
+      from app_private.sending_changes s where s.organization_id = $1
+    union all
+    select t.name, case $2 when 'MAIL' then t.mails else t.messages end, 1
+      from app_private.sending_tiers t join app_public.organizations o on o.id = $1
+      where o.inserted_at <= now() - t.from_age and (not t.takes_payments or exists (
+        select from app_private.payments_accounts a where a.organization_id = o.id and a.status = 'ENABLED'))
+    order by 3, 2 desc) q
+  where q.per_day is not null
+  order by q.place, q.per_day desc limit 1
+$function$;
 
 -- How well a project serves buyers now, 0 to 100.
 create function app_private.service_index(p app_public.projects) returns integer
@@ -51231,7 +51570,7 @@ declare
   numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
   pause int := (select s.wait_seconds from app_public.workflow_steps s
     where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
-      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+      and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
   if cardinality(subject_ids) > 1000 then
@@ -51575,11 +51914,18 @@ begin
         case when coalesce(x.input ->> 'to', 'PERSON') = 'PERSON' and coalesce(b.email, l.email) is null
           then 'The lead or buyer has no e-mail address.'
           when x.input ->> 'to' in ('ASSIGNEE', 'MEMBER') and i.email is null then 'There is nobody to write to.'
+          when coalesce(x.input ->> 'to', 'PERSON') in ('PERSON', 'ADDRESS') and not w.may_send then
+            'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+            'sends a code, verifyEmail takes it.'
+          when x.input ->> 'to' = 'ADDRESS'
+            and not app_private.is_known_recipient(x.organization_id, x.input ->> 'address') then
+            'This address is of no lead, buyer or member, and its owner has not agreed: requestMailConsent asks.'
           when btrim(coalesce(x.input ->> 'subject', '')) = '' or btrim(coalesce(x.input ->> 'body', '')) = ''
             then 'The subject or the text of the mail came out empty.' end as failure
       from app_private.step_people(work) x
       join app_public.workflow_executions e on e.id = x.execution_id
       cross join lateral (select app_private.is_marketing(e.trigger_type, e.trigger_event_id) as is_marketing) n
+      cross join lateral (select app_private.owner_is_confirmed(x.organization_id) as may_send) w
       left join app_public.buyers b on b.id = x.buyer_id
       left join app_public.leads l on l.id = x.lead_id
       left join app_public.leads p on p.id = coalesce(x.lead_id, b.lead_id)
@@ -51784,8 +52130,9 @@ end $function$;
 create function app_private.step_way(step app_public.workflow_steps) returns text
 language sql immutable as $function$
   select case when step.type in ('CALL_WEBHOOK', 'DRAFT_WITH_AI', 'SEND_SMS') then 'CALL'
-    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until') or step.config::text ~ '\{[{%]'
-      and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
+    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until')
+      -- HTML is sanitised there too.
+      or (step.config::text ~ '\{[{%]' or step.config ? 'html') and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
     else 'SQL' end
 $function$;
 
@@ -53260,13 +53607,16 @@ declare
 begin
   select p.organization_id, array_remove(array_agg(distinct lower(p.email)), null) into organization, addresses
     from (select l.organization_id, l.email::text from app_public.leads l where l.id = any (lead_ids)
-      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id) p
+      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id
+      union all select r.organization_id, r.email from app_private.consent_requests r where r.id = person_id) p
     group by p.organization_id;
   if organization is null then
     return;
   end if;
   insert into app_private.withdrawn_addresses (organization_id, email) select organization, a from unnest(addresses) a
     order by a on conflict do nothing;
+  update app_private.consent_requests r set confirmed_at = null where r.organization_id = organization
+    and r.email = any (addresses) and r.purpose = 'RECIPIENT' and r.confirmed_at is not null;
   lead_ids := array(
     select l.id from app_public.leads l where l.id = any (array(
         select unnest(lead_ids) union select s.id from app_public.leads s where s.email = any (addresses)
@@ -53322,7 +53672,7 @@ language sql immutable as $function$ select hashtextextended('plat.workflow ' ||
 --   marketing mail, whose consent it rests on, a lead or a purchase without one.
 create function app_private.workflow_mail(execution_id uuid, sequence integer) returns table(
   key text, recipients text[], subject text, body text, html text, reply_to_name text, reply_to_address text,
-  organization text, workflow text, to_team boolean, postal_address text, person_id uuid
+  organization text, workflow text, to_team boolean, postal_address text, person_id uuid, organization_id uuid
 )
 language sql stable as $function$
   select format('workflow %s %s', e.id, r.sequence),
@@ -53344,7 +53694,7 @@ language sql stable as $function$
     r.output ->> 'subject', r.output ->> 'body', r.output ->> 'html',
       coalesce(nullif(concat_ws(' ', a.first_name, a.last_name), ''), o.name), coalesce(i.email, o.email)::text,
       o.name::text, w.name::text,
-    r.output ? 'users', app_hidden.address_line(o.address), n.person_id
+    r.output ? 'users', app_hidden.address_line(o.address), n.person_id, o.id
   from app_public.workflow_step_runs r
   join app_public.workflow_executions e on e.id = r.execution_id
   join app_public.workflows w on w.id = e.workflow_id
@@ -53356,7 +53706,9 @@ language sql stable as $function$
   cross join lateral (
     select case when s.type = 'SEND_EMAIL' and coalesce(s.config ->> 'to', 'PERSON') = 'PERSON'
       and app_private.is_marketing(e.trigger_type, e.trigger_event_id)
-      then coalesce(e.lead_id, b.lead_id, b.id) end as person_id
+      then coalesce(e.lead_id, b.lead_id, b.id)
+      when s.type = 'SEND_EMAIL' and s.config ->> 'to' = 'ADDRESS'
+      then app_private.agreed_recipient(e.organization_id, r.output -> 'to' ->> 0) end as person_id
     from app_public.workflow_steps s where s.id = r.step_id) n
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $function$;
@@ -55567,17 +55919,32 @@ insert into app_private.limits (name, most, within, description) values
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
+  ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
+  ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
+  ('invite.buyers', 1000, '01:00:00', 'Invitations of an organization to its buyers.'),
+  ('invite.organization', 200, '01:00:00', 'Invitations to an organization.'),
+  ('invite.recipient', 10, '24:00:00', 'Invitations of all organizations to one address.'),
   ('login.account', 50, '24:00:00',
     'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
   ('login.account_and_network', 5, '00:15:00', 'Wrong passwords for an account from one network.'),
   ('login.network', 50, '00:15:00', 'Wrong passwords from one network, whatever the account.'),
+  ('mail.recipient', 60, '24:00:00', 'Mails of all organizations to one address outside of them; further ones wait.'),
+  ('mail.recipient_and_organization', 20, '24:00:00',
+    'Mails of one organization to one address outside of it; further ones wait.'),
+  ('mail.unconfirmed_account', 10, '24:00:00',
+    'Mails to the address of an account that has not confirmed it; further ones are not sent.'),
+  ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
-    'Mails to one address because somebody made an account with it; further ones are quietly not sent.');
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
+  ('verification.login', 1, '24:00:00',
+    'Codes sent because somebody signed in without having confirmed the address of the account.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -55722,6 +56089,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.rate_limits', 'expires_at < now()'),
+  ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
@@ -55873,6 +56241,12 @@ insert into app_private.searchable_tables (table_name, type, texts) values
     select r.id, ''UNIT'', r.organization_id, r.project_id, array_remove(array[r.organization_id, r.project_id, null::uuid, case when (select p.visibility = ''PUBLIC'' and p.archived_at is null from app_public.projects p where p.id = r.project_id) then ''00000000-0000-0000-0000-000000000000''::uuid end], null), r.status <> ''UNRELEASED'',
       r.deleted_at is not null,
       '' '' || app_hidden.search_text(concat_ws('' '', r.title, r.number)) || '' '', app_hidden.search_text(concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)) || '' ''');
+
+insert into app_private.sending_tiers (name, from_age, takes_payments, mails, messages, description) values
+  ('MONTH', '30 days', false, 10000, 1000, 'After a month.'),
+  ('NEW', '00:00:00', false, 200, 20, 'From the first day.'),
+  ('PAYMENTS', '00:00:00', true, 20000, 2000, 'Once it takes payments: the processor knows who it is.'),
+  ('WEEK', '7 days', false, 2000, 200, 'After a week.');
 
 insert into app_private.stored_files (checksum, filemime, filesize, width, height, is_stored, organization_id,
   stored_by_id, pending) values

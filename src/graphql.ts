@@ -155,7 +155,7 @@ export async function startGraphql({
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
         paymentTransforms: paymentTransforms(payments, pool),
-        draftTransforms: draftTransforms(drafts, log),
+        draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),
