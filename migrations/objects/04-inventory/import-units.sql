@@ -415,7 +415,8 @@ begin
 
   -- What each row makes of its unit: what it says, else what the unit has.
   create temp table import_ready on commit drop as
-    select r.row, u.id as existing_id, u.version as version_before, u.status as status_before, u.lot_id as lot_before, r.number,
+    select r.row, u.id as existing_id, u.version as version_before, u.status as status_before,
+      u.lot_id as lot_before, r.number,
       coalesce(r.title, u.title, left('Unit ' || r.number, 300)) as title,
       coalesce(r.subtitle, u.subtitle) as subtitle,
       coalesce(r.description, u.description) as description,
@@ -481,7 +482,8 @@ begin
   perform from app_public.units u where u.id in (select r.existing_id from pg_temp.import_ready r)
     order by u.id for no key update;
   insert into pg_temp.import_errors
-    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.', r.number
+    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.',
+      r.number
     from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id
     where u.version <> r.version_before or u.deleted_at is not null;
 

@@ -335,8 +335,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   execution app_public.workflow_executions;
 begin
-  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may take
-  -- longer than a lock is waited for otherwise.
+  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may
+  -- take longer than a lock is waited for otherwise.
   perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.execution_lock(id));
   execution := app_private.require_execution(id);
