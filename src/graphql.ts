@@ -99,6 +99,12 @@ export interface Graphql {
   release(): Promise<void>;
 }
 
+/** What signs the texts of a schema. */
+export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
+  signLoginToken: createLoginTokens(jwtKeys).sign,
+  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
+});
+
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql({
   authenticatorUrl,
@@ -149,8 +155,7 @@ export async function startGraphql({
         pool,
         connections: connectionGate(poolSize),
         ...(documentBytes !== undefined && { documentBytes }),
-        signLoginToken: createLoginTokens(jwtKeys).sign,
-        signFileAddress: addresses.sign,
+        ...signs({ jwtKeys, baseUrl }),
         files,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
