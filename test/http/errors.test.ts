@@ -166,7 +166,7 @@ test("in production, validation tells strangers no name of the schema that they 
     const { json } = await closed.graphql(query, variables, headers);
     return json.errors[0].message as string;
   };
-  const create = "mutation ($i: LeadInput!) { createLead(input: $i) { id } }";
+  const createLead = "mutation ($i: LeadInput!) { createLead(input: $i) { id } }";
   const cases: [string, unknown, string][] = [
     ["{ lead { id } }", undefined, 'Cannot query field "lead" on type "…".'],
     ["{ leads }", undefined, 'Field "leads" of type "…" must have a selection of subfields.'],
