@@ -46,7 +46,11 @@ const area = /payment|processor|integration|^search$|export|customReport|generat
 const tables =
   /^(processor|payment|organization_payments|sandbox|integration|organization_integrations|user_integrations|oauth|report|custom_|export|service_intelligence|search)/;
 /** Of other areas, with tests of their own. */
-const elsewhere = ["EscalationTicket.generation", "NotificationSettings.exportReady"];
+const elsewhere = [
+  "EscalationTicket.generation",
+  "NotificationSettings.exportReady",
+  "AccessEnding.integrations",
+];
 
 const operations = readMatrix(`
                                               | owner  | admin  | member | seller | builder | buyer  | other  | outsider | anonymous | former | scoped | reader | abroad
@@ -104,22 +108,22 @@ discardGeneration, another's, private         | yes    | yes    | NOTFND | NOTFN
 const records = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
 OrganizationPaymentsRepresentative       | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
-ProcessorCard PaymentIntent              | null  | null  | null   | null   | null    | yes   | null  | null     | null      | null   | null   | null   | null
-ProcessorCard:other PaymentIntent:other  | null  | null  | null   | null   | null    | null  | yes   | null     | null      | null   | null   | null   | null
-ProcessorCard:former PaymentIntent:former | null | null  | null   | null   | null    | null  | null  | null     | null      | yes    | null   | null   | null
-ProcessorCharge ProcessorRefund          | yes   | yes   | null   | null   | null    | yes   | null  | null     | null      | null   | null   | yes    | null
+ProcessorCard PaymentIntent              | null  | null  | null   | null   | null    | yes   | null  | null     | UNAUTHENTICATED | null   | null   | null   | null
+ProcessorCard:other PaymentIntent:other  | null  | null  | null   | null   | null    | null  | yes   | null     | UNAUTHENTICATED | null   | null   | null   | null
+ProcessorCard:former PaymentIntent:former | null | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | yes    | null   | null   | null
+ProcessorCharge ProcessorRefund          | yes   | yes   | null   | null   | null    | yes   | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
 ProcessorCharge:other                    | yes   | yes   | null   | null   | null    | null  | yes   | null     | UNAUTHENTICATED | null   | null   | yes    | null
 ProcessorCharge:former                   | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | yes    | null   | yes    | null
 OrganizationIntegration                  | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
 UserIntegration                          | null  | null  | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | null   | null
 UserIntegration:former                   | null  | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | yes    | null   | null   | null
-IntegrationApp:crm_sync IntegrationApp:calendar_feed | yes | yes | yes | yes | yes   | yes   | yes   | yes      | null      | yes    | yes    | yes    | yes
-CustomReport:organization CustomReport:project | yes | yes | yes  | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
+IntegrationApp:crm_sync IntegrationApp:calendar_feed | yes | yes | yes | yes | yes   | yes   | yes   | yes      | UNAUTHENTICATED | yes    | yes    | yes    | yes
+CustomReport:organization CustomReport:project | yes | yes | yes  | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
 CustomReport:private                     | yes   | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
 CustomReport:former                      | null  | null  | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | null   | null
 CustomExport                             | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
 Export:member                            | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
-Export:owner Export:admin Export:former  | yes   | yes   | null   | null   | null    | null  | null  | null     | null      | null   | null   | yes    | null
+Export:owner Export:admin Export:former  | yes   | yes   | null   | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | null   | yes    | null
 ServiceIntelligenceGeneration:unassigned | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
 ServiceIntelligenceGeneration:former     | yes   | yes   | yes    | null   | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
 ServiceIntelligenceGeneration:sellers    | yes   | yes   | yes    | yes    | null    | null  | null  | null     | UNAUTHENTICATED | null   | yes    | yes    | null
@@ -409,7 +413,7 @@ describe("figures", () => {
           await person.sees(`{ list: ${operation}(first: 1000) { totalCount nodes { id ${values.join(" ")} }
           aggregates { ${members.map(([kind, known]) => `${kind} { ${known.join(" ")} }`).join(" ")} } } }`);
         row.expected[who] = !list
-          ? "none"
+          ? "UNAUTHENTICATED"
           : list.totalCount > 50
             ? "many"
             : String(list.totalCount || "none");

@@ -177,7 +177,7 @@ test("in production, validation tells strangers no name of the schema that they 
       'Field "createLead" argument "…" of type "…" is required, but it was not provided.',
     ],
     [
-      create,
+      createLead,
       { i: { emial: "a" } },
       'Variable "$i" has an invalid value: Field "…" of required type "…" was not provided.',
     ],
