@@ -36368,6 +36368,7 @@ begin
   end if;
   -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would
   -- keep that one waiting.)
+  perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.workflow_lock(workflow.id));
   ids := array(select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id
     and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null
@@ -37707,14 +37708,7 @@ begin
   project := app_private.start_import('importUnits', project_id);
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   result.dry_run := coalesce(dry_run, false);
-  -- Plans before units, as a change of a plan locks them too.
-  perform from app_public.floor_plans f where f.project_id = project.id and f.deleted_at is null
-    order by f.id for share;
   perform app_private.check_import_rows('importUnits');
-  if update_existing then
-    perform from app_public.units u where u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) in (select lower(r.number) from pg_temp.import_rows r) order by u.id for no key update;
-  end if;
 
   insert into pg_temp.import_errors
     select d.row, 'number', 'CONFLICT', format('Row %s has this number already.', d.first_row), d.number
@@ -37745,7 +37739,8 @@ begin
 
   -- What each row makes of its unit: what it says, else what the unit has.
   create temp table import_ready on commit drop as
-    select r.row, u.id as existing_id, u.status as status_before, u.lot_id as lot_before, r.number,
+    select r.row, u.id as existing_id, u.version as version_before, u.status as status_before,
+      u.lot_id as lot_before, r.number,
       coalesce(r.title, u.title, left('Unit ' || r.number, 300)) as title,
       coalesce(r.subtitle, u.subtitle) as subtitle,
       coalesce(r.description, u.description) as description,
@@ -37804,6 +37799,17 @@ begin
         u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
     get diagnostics result.skipped_count = row_count;
   end if;
+  -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
+  -- locks them too.
+  perform from app_public.floor_plans f where f.id in (select r.floor_plan_id from pg_temp.import_ready r)
+    order by f.id for share;
+  perform from app_public.units u where u.id in (select r.existing_id from pg_temp.import_ready r)
+    order by u.id for no key update;
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.',
+      r.number
+    from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id
+    where u.version <> r.version_before or u.deleted_at is not null;
 
   insert into pg_temp.import_errors
     select r.row, a.name, 'BAD_USER_INPUT',
@@ -43511,7 +43517,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   execution app_public.workflow_executions;
 begin
-  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody.
+  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may
+  -- take longer than a lock is waited for otherwise.
+  perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.execution_lock(id));
   execution := app_private.require_execution(id);
   perform app_private.require_step_of_execution(execution, 'CANCELLED');
@@ -51570,7 +51578,7 @@ declare
   numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
   pause int := (select s.wait_seconds from app_public.workflow_steps s
     where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
-      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+      and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
   if cardinality(subject_ids) > 1000 then
@@ -51875,6 +51883,9 @@ language sql stable as $function$
   select '{workflow.manage}'::text[]
     || app_private.subject_permissions(subject_type, (select t.changes_records from app_hidden.workflow_step_types t
       where t.type = step.type))
+    -- Where a step names the record that it changes, that one.
+    || case when step.config ->> 'record' in ('LEAD', 'BUYER')
+      then app_private.subject_permissions(step.config ->> 'record', true) else '{}' end
     || app_private.definition_permissions(step.config, case when step.type = 'WAIT_FOR_EVENT'
       then step.config ->> 'event' else event end)
 $function$;
