@@ -18,11 +18,7 @@ export const errorCodes = {
   INVENTORY_UNAVAILABLE: { status: 409, description: "The unit or lot is claimed." },
   VERSION_MISMATCH: { status: 409, description: "The record was changed by somebody else meanwhile." },
   IDEMPOTENCY_MISMATCH: { status: 409, description: "The idempotency key was used with another body." },
-  LIMIT_EXCEEDED: {
-    status: 400,
-    description:
-      "A list, the depth or the cost of a query, or what a step of a workflow computes, is over its limit.",
-  },
+  LIMIT_EXCEEDED: { status: 400, description: "A list, the depth or the cost of a query is over its limit." },
   PAYLOAD_TOO_LARGE: { status: 413, description: "The body of the request is over its limit." },
   UNSUPPORTED_FILE: { status: 415, description: "The content of the file is of no accepted type." },
   RATE_LIMITED: { status: 429, description: "Too many tries; wait retryAfterSeconds." },

@@ -6,14 +6,13 @@ import {
   requireKnown,
   takeOverBaseline,
 } from "./baseline.ts";
-import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./current.ts";
 import type { MigrationLog } from "./migrationLog.ts";
 import { onConnection } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
-import { reconcile, type Reconciled } from "./reconcile.ts";
+import { reconcile } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { authenticatorUrl, ensureRoles } from "./roles.ts";
@@ -29,8 +28,6 @@ export interface MigrateOptions {
   current?: boolean;
   /** Makes the reference; in a scratch database beside the target where left out. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
-  /** Told when an existing database has been changed, before it is read again to see whether nothing is missing. */
-  changed?: (reconciled: Reconciled) => Promise<void>;
   /** Asked before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
 }
@@ -55,28 +52,23 @@ export async function migrate(connectionString: string, options: MigrateOptions 
     const applied = await appliedMigrations(owner);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-    const isNew = applied.length === 0;
-    const current = options.current ? await readCurrent(folder) : "";
-    const hash = await schemaHash(folder, current);
-    const isDone = !isNew && !old && (await schemaStates(owner))[0] === hash;
-    const files = { folder, current, validate: true };
-    // PERF: made, and what is there read, beside what else there is to do.
-    const making = isNew || isDone ? undefined : options.reference?.(files);
-    const reading =
-      making && onConnection(connectionString, (client) => readCatalog(client, { unknown() {} }));
-    for (const ahead of [making, reading]) ahead?.catch(() => undefined);
     await ensureRoles(owner, options.authenticatorUrl ?? authenticatorUrl(connectionString));
     await migrateJobRunner(connectionString, log);
 
+    const current = options.current ? await readCurrent(folder) : "";
+    const hash = await schemaHash(folder, current);
     const chain = { folder, log };
-    if (isNew) {
+    if (applied.length === 0) {
       await runChain(owner, connectionString, chain);
       if (current) await applyCurrent(owner, folder, current, []);
       await createObjects(connectionString, folder, hash);
       return true;
     }
-    if (isDone) return false;
-    const reference = await (making ?? readReference(owner, connectionString, files));
+    if (!old && (await schemaStates(owner))[0] === hash) return false;
+    const files = { folder, current, validate: true };
+    const reference = options.reference
+      ? await options.reference(files)
+      : await readReference(owner, connectionString, files);
     if (options.isOutdated?.()) return false;
     if (old) {
       await takeOverBaseline(owner, baseline!, migrations);
@@ -85,21 +77,13 @@ export async function migrate(connectionString: string, options: MigrateOptions 
         `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
       );
     } else await adoptCommitted(owner, migrations.slice(applied.length));
-    const isBehind = old || applied.length < migrations.length;
-    if (isBehind) await runChain(owner, connectionString, chain);
-    const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
-    if (isOther) {
+    await runChain(owner, connectionString, chain);
+    if (options.current && (await appliedCurrent(owner)) !== current) {
       await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
       log?.info({ event: "migration.current" }, "Applied current.sql.");
     }
-    const { catalog, declaredTables } = reference;
-    if (options.changed) {
-      const here = isBehind || isOther ? undefined : reading;
-      await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
-      if (options.isOutdated?.()) return false;
-    }
-    await reconcile(owner, catalog, {
-      declaredTables,
+    await reconcile(owner, reference.catalog, {
+      declaredTables: reference.declaredTables,
       log,
       alongside: (client) => noteSchemaState(client, hash),
     });

@@ -35,7 +35,6 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
       Object.assign(new URL(postgres.connectionString), { pathname: `/${database}` }).href;
     const root = new Client({ connectionString: at("postgres") });
     let chain: Promise<Chain> | undefined;
-    let dropping: Promise<unknown> = Promise.resolve();
     try {
       await root.connect();
       await ensureRoles(root, authenticatorUrl(postgres.connectionString));
@@ -75,20 +74,14 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
         // A connection that was closed may not be gone yet.
         await unused(root, template);
         await root.query(`create database ${name} template ${template} strategy file_copy`);
-        let use: Promise<unknown> | undefined;
         try {
-          const made = () => (use = options.meanwhile?.(at(name)));
-          const reference = await readObjectsOn(at(name), options, made);
+          const reference = await readObjectsOn(at(name), options);
           return options.current ? { ...reference, chain: catalog } : reference;
         } finally {
-          // Nobody waits for it to go.
-          dropping = Promise.all([dropping, use?.catch(() => undefined)])
-            .then(() => root.query(`drop database ${name} with (force)`))
-            .catch(() => undefined);
+          await root.query(`drop database ${name} with (force)`);
         }
       },
       stop: async () => {
-        await dropping;
         await chain?.catch(() => undefined);
         await root.end();
         await postgres.stop();
