@@ -47,9 +47,9 @@ const tables =
   /^(processor|payment|organization_payments|sandbox|integration|organization_integrations|user_integrations|oauth|report|custom_|export|service_intelligence|search)/;
 /** Of other areas, with tests of their own. */
 const elsewhere = [
+  "AccessEnding.integrations", // accessEnding.test.ts
   "EscalationTicket.generation",
   "NotificationSettings.exportReady",
-  "AccessEnding.integrations",
 ];
 
 const operations = readMatrix(`
