@@ -219,14 +219,14 @@ acceptGeneration, the seller's                  | –                   | –   
 /** How many each connection has where somebody has any, more than 50 being many; its figures are of these. */
 const feeds = readMatrix(`
                                          | owner | admin | member | seller | builder | buyer | other | outsider | anonymous | former | scoped | reader | abroad
-leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | none      | none   | 5      | 5      | none
-buyersConnection                         | 3     | 3     | 3      | none   | none    | 2     | 1     | none     | none      | none   | none   | 3      | none
-reservationsConnection                   | 1     | 1     | 1      | none   | none    | 1     | none  | none     | none      | none   | none   | 1      | none
-offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | none      | none   | none   | none   | none
-appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | none      | none   | none   | none   | none
-projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | none      | none   | 3      | 3      | none
+leadsConnection                          | 5     | 5     | 4      | 1      | none    | none  | none  | 1        | UNAUTHENTICATED | none   | 5      | 5      | none
+buyersConnection                         | 3     | 3     | 3      | none   | none    | 2     | 1     | none     | UNAUTHENTICATED | none   | none   | 3      | none
+reservationsConnection                   | 1     | 1     | 1      | none   | none    | 1     | none  | none     | UNAUTHENTICATED | none   | none   | 1      | none
+offersConnection                         | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
+appointmentsConnection                   | none  | none  | none   | none   | none    | none  | none  | none     | UNAUTHENTICATED | none   | none   | none   | none
+projectsConnection                       | 3     | 3     | 3      | 1      | 1       | none  | none  | 1        | UNAUTHENTICATED | none   | 3      | 3      | none
 unitsConnection                          | 1     | 1     | 1      | 1      | 1       | none  | none  | none     | none      | none   | 1      | 1      | none
-eventsConnection                         | many  | many  | many   | 2      | 2       | none  | none  | 17       | none      | none   | many   | many   | 3
+eventsConnection                         | many  | many  | many   | 2      | 2       | none  | none  | 17       | UNAUTHENTICATED | none   | many   | many   | 3
 processorChargesConnection               | 3     | 3     | none   | none   | none    | 1     | 1     | none     | UNAUTHENTICATED | 1      | none   | 3      | none
 `).rows;
 
