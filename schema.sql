@@ -52894,9 +52894,11 @@ begin
   return result;
 end $function$;
 
--- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
---   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
-create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
+-- Looks at what happened for executions that wait, but of none of the organizations excepted: those without
+--   conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data,
+--   events}, beside it the ids of the events.
+create function app_private.wake_executions(most integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
   organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
 )
 language plpgsql rows 200 as $function$
@@ -52910,6 +52912,7 @@ begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
     select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
+      and x.organization_id <> all (except_of)
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
