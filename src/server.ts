@@ -37,7 +37,7 @@ const requestsFinishWithinMs = 10_000;
 
 /** What follows the files of the schema while the service runs: in development. */
 export type Follow = (running: {
-  ownerUrl: string;
+  loginUrl: string;
   authenticatorUrl: string;
   log: Logger;
   /** Has the API serve what the database holds now. */
@@ -66,7 +66,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     void database.exited.then(() => shutdown.begin("the embedded database ended", 1));
 
     if (config.mode === "all" || config.mode === "migrate")
-      await migrate(database.ownerUrl, {
+      await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
         logger: log,
         current: follow !== undefined,
@@ -199,8 +199,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const listener = await serve(api.handler, config);
       shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
       if (follow) {
-        const { ownerUrl, authenticatorUrl } = database;
-        const following = await follow({ ownerUrl, authenticatorUrl, log, reload: api.reload });
+        const { loginUrl, authenticatorUrl } = database;
+        const following = await follow({ loginUrl, authenticatorUrl, log, reload: api.reload });
         shutdown.add("following the schema", following.stop);
       }
     }

@@ -7,7 +7,7 @@ import { removeDataDir } from "./dataDirs.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { onConnection } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
-import { authenticatorUrl, ensureRoles } from "./roles.ts";
+import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl } from "./roles.ts";
 import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 
 /** A scratch cluster for references: where the owner may not create databases, and where they are made again and again. */
@@ -32,8 +32,9 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
     const at = (database: string) =>
-      Object.assign(new URL(postgres.connectionString), { pathname: `/${database}` }).href;
-    const root = new Client({ connectionString: at("postgres") });
+      Object.assign(new URL(ownerUrl(postgres.connectionString)), { pathname: `/${database}` }).href;
+    const rootUrl = Object.assign(new URL(postgres.connectionString), { pathname: "/postgres" });
+    const root = new Client({ connectionString: rootUrl.href });
     let chain: Promise<Chain> | undefined;
     try {
       await root.connect();
@@ -46,6 +47,7 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
     const makeChain = async (migrations: string, hash: string): Promise<Chain> => {
       const name = `chain_${randomBytes(4).toString("hex")}`;
       await root.query(`create database ${name} template template0`);
+      await limitDatabase(root, name);
       const catalog = await onConnection(at(name), async (client) => {
         await migrateJobRunner(at(name));
         await runChain(client, at(name), { folder: migrations });
@@ -74,6 +76,7 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
         // A connection that was closed may not be gone yet.
         await unused(root, template);
         await root.query(`create database ${name} template ${template} strategy file_copy`);
+        await limitDatabase(root, name);
         try {
           const reference = await readObjectsOn(at(name), options);
           return options.current ? { ...reference, chain: catalog } : reference;
