@@ -124,6 +124,13 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
+create trigger _970_parents after insert on app_public.access_tokens
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_access_tokens__parents();
+create trigger _970_parents_again after update of organization_id, user_id on app_public.access_tokens
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_access_tokens__parents();
 
 create function app_private.tg_access_token__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -294,6 +301,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_access_tokens__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_access_tokens__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -380,11 +408,17 @@ create policy sellers on app_public.agents for select to plat_user
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  with check (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  using (
+    organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write'))
+  );
 
 grant select on app_public.agents to plat_anonymous, plat_user, plat_worker;
 grant delete on app_public.agents to plat_user;
@@ -420,6 +454,13 @@ create trigger _950_events_insert after insert on app_public.agents
 create trigger _950_events_update after update on app_public.agents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agents__event_update();
+create trigger _970_parents after insert on app_public.agents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agents__parents();
+create trigger _970_parents_again after update of organization_id on app_public.agents
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_agents__parents();
 
 create function app_private.tg_agents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -556,6 +597,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -689,7 +749,7 @@ create policy sellers on app_public.agreements for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
@@ -720,7 +780,7 @@ create policy sellers_delete on app_public.agreements for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -743,7 +803,7 @@ create policy sellers_insert on app_public.agreements for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -766,7 +826,7 @@ create policy sellers_update on app_public.agreements for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -826,6 +886,17 @@ create trigger _950_events_insert after insert on app_public.agreements
 create trigger _950_events_update after update on app_public.agreements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_agreements__event_update();
+create trigger _970_parents after insert on app_public.agreements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_agreements__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.agreements
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_agreements__parents();
 
 create function app_private.tg_agreement__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1046,6 +1117,29 @@ begin
   end if;
   return old;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_agreements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_agreements__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1360,6 +1454,17 @@ create trigger _950_events_insert after insert on app_public.appointments
 create trigger _950_events_update after update on app_public.appointments
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_appointments__event_update();
+create trigger _970_parents after insert on app_public.appointments
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_appointments__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.appointments
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_appointments__parents();
 
 create function app_private.tg_appointments__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -1601,6 +1706,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_appointments__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_appointments__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -1749,7 +1877,8 @@ create table app_public.buyers (
   financing_type           app_public.financing_type, -- How the home is paid.
   -- Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.
   financing_contingency    boolean,
-  amount_financed          app_public.money, -- How much of it is a loan.
+  -- How much of it is a loan; a term of the sale, for whoever sees the purchase.
+  amount_financed          app_public.money,
   price                    app_public.money             not null, -- Purchase price.
   contract_sent_at         timestamp with time zone, -- When the contract was sent.
   -- @filter
@@ -2072,6 +2201,23 @@ create trigger _950_events_insert after insert on app_public.buyers
 create trigger _950_events_update after update on app_public.buyers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_buyers__event_update();
+create trigger _970_parents after insert on app_public.buyers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_buyers__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, lead_id, lot_id, project_id,
+reservation_id, source_id, unit_id on app_public.buyers
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.source_id is distinct from new.source_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_buyers__parents();
 
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -2577,6 +2723,39 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_buyers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_buyers__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3075,7 +3254,7 @@ create policy sellers on app_public.contacts for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -3098,7 +3277,7 @@ create policy sellers_delete on app_public.contacts for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3121,7 +3300,7 @@ create policy sellers_insert on app_public.contacts for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3144,7 +3323,7 @@ create policy sellers_update on app_public.contacts for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -3180,6 +3359,17 @@ create trigger _950_events_insert after insert on app_public.contacts
 create trigger _950_events_update after update on app_public.contacts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_contacts__event_update();
+create trigger _970_parents after insert on app_public.contacts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_contacts__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.contacts
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_contacts__parents();
 
 create function app_private.tg_contacts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -3386,6 +3576,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_contacts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -3500,6 +3713,13 @@ create trigger _950_events_insert after insert on app_public.custom_exports
 create trigger _950_events_update after update on app_public.custom_exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_exports__event_update();
+create trigger _970_parents after insert on app_public.custom_exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_exports__parents();
 
 create function app_private.tg_custom_exports__check() returns trigger
 language plpgsql as $function$
@@ -3686,6 +3906,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.custom_exports_events(r app_public.custom_exports) returns setof app_public.events
 language sql stable rows 20
@@ -3816,6 +4057,13 @@ create trigger _950_events_insert after insert on app_public.custom_reports
 create trigger _950_events_update after update on app_public.custom_reports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_custom_reports__event_update();
+create trigger _970_parents after insert on app_public.custom_reports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_custom_reports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.custom_reports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_custom_reports__parents();
 
 create function app_private.tg_custom_reports__check() returns trigger
 language plpgsql as $function$
@@ -4016,6 +4264,27 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_custom_reports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4253,6 +4522,13 @@ create trigger _950_events_insert after insert on app_public.deposit_schedule_mi
 create trigger _950_events_update after update on app_public.deposit_schedule_milestones
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposit_schedule_milestones__event_update();
+create trigger _970_parents after insert on app_public.deposit_schedule_milestones
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposit_schedule_milestones__parents();
+create trigger _970_parents_again after update of project_id on app_public.deposit_schedule_milestones
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_deposit_schedule_milestones__parents();
 
 create function app_private.tg_deposit_schedule_milestones__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -4414,6 +4690,25 @@ begin
     n.due_offset_days,
     n.due_date) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposit_schedule_milestones__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -4584,7 +4879,7 @@ create policy sellers on app_public.deposits for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('sale.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('sale.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.read')))
           )
         )
       end
@@ -4615,7 +4910,7 @@ create policy sellers_delete on app_public.deposits for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4638,7 +4933,7 @@ create policy sellers_insert on app_public.deposits for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4661,7 +4956,7 @@ create policy sellers_update on app_public.deposits for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('sale.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('sale.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('sale.write')))
         )
       )
     end
@@ -4711,6 +5006,19 @@ create trigger _950_events_insert after insert on app_public.deposits
 create trigger _950_events_update after update on app_public.deposits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_deposits__event_update();
+create trigger _970_parents after insert on app_public.deposits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_deposits__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+reservation_id on app_public.deposits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+  )
+  execute function app_private.tg_deposits__parents();
 
 create function app_private.tg_deposits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5049,6 +5357,31 @@ begin
   end if;
   return new;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_deposits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5418,6 +5751,13 @@ create trigger _950_events_insert after insert on app_public.escalation_tickets
 create trigger _950_events_update after update on app_public.escalation_tickets
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_escalation_tickets__event_update();
+create trigger _970_parents after insert on app_public.escalation_tickets
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_escalation_tickets__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.escalation_tickets
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_escalation_tickets__parents();
 
 create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -5683,6 +6023,27 @@ begin
     n.resolved_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_escalation_tickets__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6027,6 +6388,13 @@ create trigger _950_events_insert after insert on app_public.exports
 create trigger _950_events_update after update on app_public.exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_exports__event_update();
+create trigger _970_parents after insert on app_public.exports
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_exports__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.exports
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_exports__parents();
 
 -- Row trigger that enqueues the task named by its argument with {id}.
 create function app_private.tg__add_job() returns trigger
@@ -6275,6 +6643,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_exports__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that it can take by hand from its status.
@@ -6404,6 +6793,13 @@ create trigger _950_events_insert after insert on app_public.fallout_reasons
 create trigger _950_events_update after update on app_public.fallout_reasons
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_fallout_reasons__event_update();
+create trigger _970_parents after insert on app_public.fallout_reasons
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_fallout_reasons__parents();
+create trigger _970_parents_again after update of project_id on app_public.fallout_reasons
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_fallout_reasons__parents();
 
 create function app_private.tg_fallout_reasons__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6544,6 +6940,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_fallout_reasons__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -6707,6 +7122,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_document
 create trigger _950_events_update after update on app_public.floor_plan_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_documents__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_documents__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_documents
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_documents__parents();
 
 create function app_private.tg_floor_plan_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6885,6 +7307,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_documents_events(
   r app_public.floor_plan_documents
@@ -7046,6 +7489,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_drawings
 create trigger _950_events_update after update on app_public.floor_plan_drawings
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_drawings__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_drawings
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_drawings__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_drawings
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_drawings__parents();
 
 create function app_private.tg_floor_plan_drawings__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7245,6 +7695,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_drawings__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_drawings_events(
   r app_public.floor_plan_drawings
@@ -7417,6 +7888,14 @@ create trigger _950_events_insert after insert on app_public.floor_plan_elevatio
 create trigger _950_events_update after update on app_public.floor_plan_elevation_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_elevation_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_elevation_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_elevation_images__parents();
+create trigger _970_parents_again after update of floor_plan_id,
+project_id on app_public.floor_plan_elevation_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_elevation_images__parents();
 
 create function app_private.tg_floor_plan_elevation_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7616,6 +8095,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_elevation_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.floor_plan_elevation_images_events(
   r app_public.floor_plan_elevation_images
@@ -7784,6 +8284,13 @@ create trigger _950_events_insert after insert on app_public.floor_plan_images
 create trigger _950_events_update after update on app_public.floor_plan_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plan_images__event_update();
+create trigger _970_parents after insert on app_public.floor_plan_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plan_images__parents();
+create trigger _970_parents_again after update of floor_plan_id, project_id on app_public.floor_plan_images
+  for each row
+  when (old.floor_plan_id is distinct from new.floor_plan_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plan_images__parents();
 
 create function app_private.tg_floor_plan_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -7966,6 +8473,27 @@ begin
     n.deleted_at,
     n.floor_plan_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plan_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -8156,6 +8684,13 @@ create trigger _950_events_insert after insert on app_public.floor_plans
 create trigger _950_events_update after update on app_public.floor_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_floor_plans__event_update();
+create trigger _970_parents after insert on app_public.floor_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_floor_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.floor_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_floor_plans__parents();
 
 create function app_private.tg_floor_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8411,6 +8946,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_floor_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_floor_plans__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -8646,8 +9200,8 @@ create table app_public.lead_notes (
 
 create index lead_notes_author on app_public.lead_notes (author_id);
 create index lead_notes_buyer on app_public.lead_notes (buyer_id, pinned desc, id desc) where deleted_at is null;
+create index lead_notes_in_project on app_public.lead_notes (project_id, id desc);
 create index lead_notes_lead on app_public.lead_notes (lead_id, pinned desc, id desc) where deleted_at is null;
-create index lead_notes_project on app_public.lead_notes (project_id, id desc) where deleted_at is null;
 
 alter table app_public.lead_notes enable row level security;
 create policy readers on app_public.lead_notes for select to plat_user
@@ -8669,7 +9223,7 @@ create policy readers on app_public.lead_notes for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -8686,7 +9240,7 @@ create policy readers on app_public.lead_notes for select to plat_user
           when lead_id is not null then (
             select d.assignee_id from app_public.leads d where d.id = lead_notes.lead_id
           ) = (select app_public.current_user_id())
-          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          else buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         end
       )
     )
@@ -8713,7 +9267,7 @@ create policy writers_delete on app_public.lead_notes for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8737,7 +9291,7 @@ create policy writers_insert on app_public.lead_notes for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8764,7 +9318,7 @@ create policy writers_update on app_public.lead_notes for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -8796,6 +9350,17 @@ create trigger _950_events_insert after insert on app_public.lead_notes
 create trigger _950_events_update after update on app_public.lead_notes
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_notes__event_update();
+create trigger _970_parents after insert on app_public.lead_notes
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_notes__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.lead_notes
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_lead_notes__parents();
 
 create function app_private.tg_lead_notes__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -8953,6 +9518,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_notes__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -9055,6 +9643,13 @@ create trigger _950_events_insert after insert on app_public.lead_sources
 create trigger _950_events_update after update on app_public.lead_sources
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lead_sources__event_update();
+create trigger _970_parents after insert on app_public.lead_sources
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lead_sources__parents();
+create trigger _970_parents_again after update of project_id on app_public.lead_sources
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lead_sources__parents();
 
 create function app_private.tg_lead_sources__code() returns trigger
 language plpgsql as $function$
@@ -9226,6 +9821,25 @@ begin
   update app_public.trackers t set lead_source_id = null where t.lead_source_id = new.id and t.deleted_at is null;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lead_sources__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What happened to it, latest first.
 create function app_public.lead_sources_events(r app_public.lead_sources) returns setof app_public.events
@@ -9544,6 +10158,19 @@ create trigger _950_events_insert after insert on app_public.leads
 create trigger _950_events_update after update on app_public.leads
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_leads__event_update();
+create trigger _970_parents after insert on app_public.leads
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_leads__parents();
+create trigger _970_parents_again after update of agent_id, fallout_reason_id, project_id,
+source_id on app_public.leads
+  for each row
+  when (
+    old.agent_id is distinct from new.agent_id
+    or old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.project_id is distinct from new.project_id
+    or old.source_id is distinct from new.source_id
+  )
+  execute function app_private.tg_leads__parents();
 
 create function app_private.tg_leads__assign() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -9933,6 +10560,31 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_leads__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lead_sources p where p.id = n.source_id) is not null) then 'lead_sources source_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.agents p where p.id = n.agent_id) is not null) then 'agents agent_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lead_sources p where p.id = new.source_id) is not null then 'lead_sources source_id'
+      when (select p.deleted_at from app_public.agents p where p.id = new.agent_id) is not null then 'agents agent_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10295,6 +10947,17 @@ create trigger _950_events_insert after insert on app_public.lease_permits
 create trigger _950_events_update after update on app_public.lease_permits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lease_permits__event_update();
+create trigger _970_parents after insert on app_public.lease_permits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lease_permits__parents();
+create trigger _970_parents_again after update of buyer_id, project_id, unit_id on app_public.lease_permits
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_lease_permits__parents();
 
 create function app_private.tg_lease_permits__buyer() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10476,6 +11139,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lease_permits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -10644,6 +11330,13 @@ create trigger _950_events_insert after insert on app_public.lot_images
 create trigger _950_events_update after update on app_public.lot_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lot_images__event_update();
+create trigger _970_parents after insert on app_public.lot_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lot_images__parents();
+create trigger _970_parents_again after update of lot_id, project_id on app_public.lot_images
+  for each row
+  when (old.lot_id is distinct from new.lot_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lot_images__parents();
 
 create function app_private.tg_lot_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -10829,6 +11522,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lot_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.lot_images_events(r app_public.lot_images) returns setof app_public.events
 language sql stable rows 20
@@ -11000,6 +11714,13 @@ create trigger _950_events_insert after insert on app_public.lots
 create trigger _950_events_update after update on app_public.lots
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_lots__event_update();
+create trigger _970_parents after insert on app_public.lots
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_lots__parents();
+create trigger _970_parents_again after update of project_id on app_public.lots
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_lots__parents();
 
 create function app_private.tg_lots__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -11217,6 +11938,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_lots__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -11551,6 +12291,20 @@ create trigger _950_events_insert after insert on app_public.negotiations
 create trigger _950_events_update after update on app_public.negotiations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_negotiations__event_update();
+create trigger _970_parents after insert on app_public.negotiations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_negotiations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id, reservation_id,
+unit_id on app_public.negotiations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_negotiations__parents();
 
 -- What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation,
 --   the status of the lead.
@@ -11887,6 +12641,33 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_negotiations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- Offers say again what their negotiation says, so that lists of them go along an index.
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12072,6 +12853,15 @@ create trigger _950_events_insert after insert on app_public.offer_responses
 create trigger _950_events_update after update on app_public.offer_responses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offer_responses__event_update();
+create trigger _970_parents after insert on app_public.offer_responses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offer_responses__parents();
+create trigger _970_parents_again after update of fallout_reason_id, project_id on app_public.offer_responses
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_offer_responses__parents();
 
 create function app_private.tg_offer_responses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12219,6 +13009,27 @@ begin
     n.responded_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offer_responses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -12484,6 +13295,21 @@ create trigger _950_events_insert after insert on app_public.offers
 create trigger _950_events_update after update on app_public.offers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offers__event_update();
+create trigger _970_parents after insert on app_public.offers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_offers__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, negotiation_id, project_id, reservation_id,
+unit_id on app_public.offers
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.negotiation_id is distinct from new.negotiation_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_offers__parents();
 
 create function app_private.tg_offer__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -12898,6 +13724,35 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_offers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.negotiations p where p.id = n.negotiation_id) is not null) then 'negotiations negotiation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.negotiations p where p.id = new.negotiation_id) is not null then 'negotiations negotiation_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_offers__withdrawn() returns trigger
 language plpgsql as $function$
 begin
@@ -13047,6 +13902,13 @@ create trigger _950_events_insert after insert on app_public.open_houses
 create trigger _950_events_update after update on app_public.open_houses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_open_houses__event_update();
+create trigger _970_parents after insert on app_public.open_houses
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_open_houses__parents();
+create trigger _970_parents_again after update of project_id on app_public.open_houses
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_open_houses__parents();
 
 create function app_private.tg_open_houses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13246,6 +14108,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_open_houses__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_open_houses__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -13386,6 +14267,13 @@ create trigger _950_events_insert after insert on app_public.organization_avatar
 create trigger _950_events_update after update on app_public.organization_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_avatars__event_update();
+create trigger _970_parents after insert on app_public.organization_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_avatars__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_avatars
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_avatars__parents();
 
 create function app_private.tg_organization_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13554,6 +14442,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -13745,6 +14652,13 @@ create trigger _950_events_insert after insert on app_public.organization_integr
 create trigger _950_events_update after update on app_public.organization_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_integrations__event_update();
+create trigger _970_parents after insert on app_public.organization_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_integrations__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_integrations
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_integrations__parents();
 
 create function app_private.tg_organization_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13916,6 +14830,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -14046,6 +14979,13 @@ create trigger _950_events_insert after insert on app_public.organization_invite
 create trigger _950_events_update after update on app_public.organization_invites
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_invites__event_update();
+create trigger _970_parents after insert on app_public.organization_invites
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_invites__parents();
+create trigger _970_parents_again after update of organization_id on app_public.organization_invites
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_invites__parents();
 
 create function app_private.tg_organization_invites__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14231,6 +15171,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_invites__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.organization_invites_events(
   r app_public.organization_invites
@@ -14370,6 +15329,14 @@ create trigger _950_events_insert after insert on app_public.organization_paymen
 create trigger _950_events_update after update on app_public.organization_payments_representatives
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_payments_representatives__event_update();
+create trigger _970_parents after insert on app_public.organization_payments_representatives
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_payments_representatives__parents();
+create trigger _970_parents_again after update of organization_id on
+  app_public.organization_payments_representatives
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_organization_payments_representatives__parents();
 
 create function app_private.tg_organization_payments_representatives__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14541,6 +15508,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_payments_representatives__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -14660,6 +15646,14 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
+create trigger _970_parents after insert on app_public.organization_user_connections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_organization_user_connections__parents();
+create trigger _970_parents_again after update of organization_id,
+user_id on app_public.organization_user_connections
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
+  execute function app_private.tg_organization_user_connections__parents();
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14842,6 +15836,27 @@ begin
   return case when tg_op = 'DELETE' then old else new end;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_organization_user_connections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.organization_user_connections_events(
   r app_public.organization_user_connections
@@ -14926,6 +15941,10 @@ create trigger _100_slug before insert or update on app_public.organizations
   for each row execute function app_private.tg__slug('name');
 create trigger _200_prepare before insert or update of address, phone, email on app_public.organizations
   for each row execute function app_private.tg_organizations__prepare();
+create trigger _500_ask_mailbox after insert or update of email on app_public.organizations
+  for each row
+  when (new.email is not null and new.deleted_at is null)
+  execute function app_private.tg_organizations__ask_mailbox();
 create trigger _500_notification_progress after insert on app_public.organizations
   for each row execute function app_private.tg_organizations__notification_progress();
 create trigger _900_soft_delete before delete on app_public.organizations
@@ -14941,6 +15960,15 @@ create trigger _950_events_insert after insert on app_public.organizations
 create trigger _950_events_update after update on app_public.organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organizations__event_update();
+
+create function app_private.tg_organizations__ask_mailbox() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not app_private.is_mailbox(new.id, new.email) then
+    perform app_private.request_consent(new.id, new.email, 'MAILBOX');
+  end if;
+  return null;
+end $function$;
 
 create function app_private.tg_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15185,6 +16213,20 @@ language sql stable as $function$
 $function$;
 grant execute on function app_public.organizations_projects(app_public.organizations) to plat_anonymous, plat_user;
 
+-- How much the organization may send to people outside of it, and has sent; seen by members.
+create function app_public.organizations_sending_quotas(
+  o app_public.organizations
+) returns app_public.sending_quota[]
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+begin
+  if not app_hidden.organization_can(o.id, 'org.member') then
+    return null;
+  end if;
+  return array[app_private.sending_quota(o.id, 'MAIL'), app_private.sending_quota(o.id, 'SMS')];
+end $function$;
+grant execute on function app_public.organizations_sending_quotas(app_public.organizations) to plat_anonymous,
+plat_user;
+
 -- The role of the viewer; null for those who are no members.
 create function app_public.organizations_viewer_role(
   o app_public.organizations
@@ -15302,6 +16344,45 @@ create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
 
 grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
+
+create trigger _970_parents after insert on app_public.payment_intents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_payment_intents__parents();
+create trigger _970_parents_again after update of created_by_id, organization_id, project_id,
+user_id on app_public.payment_intents
+  for each row
+  when (
+    old.created_by_id is distinct from new.created_by_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_payment_intents__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_payment_intents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
@@ -15454,6 +16535,18 @@ create trigger _950_events_insert after insert on app_public.personalization_cre
 create trigger _950_events_update after update on app_public.personalization_credits
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_credits__event_update();
+create trigger _970_parents after insert on app_public.personalization_credits
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_credits__parents();
+create trigger _970_parents_again after update of personalization_id, project_id,
+promotion_id on app_public.personalization_credits
+  for each row
+  when (
+    old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_credits__parents();
 
 create function app_private.tg_personalization_credits__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15601,6 +16694,29 @@ begin
     n.promotion_id,
     n.created_by_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_credits__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -15781,6 +16897,19 @@ create trigger _950_events_insert after insert on app_public.personalization_dis
 create trigger _950_events_update after update on app_public.personalization_discounts
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalization_discounts__event_update();
+create trigger _970_parents after insert on app_public.personalization_discounts
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_discounts__parents();
+create trigger _970_parents_again after update of category_id, personalization_id, project_id,
+promotion_id on app_public.personalization_discounts
+  for each row
+  when (
+    old.category_id is distinct from new.category_id
+    or old.personalization_id is distinct from new.personalization_id
+    or old.project_id is distinct from new.project_id
+    or old.promotion_id is distinct from new.promotion_id
+  )
+  execute function app_private.tg_personalization_discounts__parents();
 
 create function app_private.tg_personalization_discounts__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15959,6 +17088,31 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_discounts__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.promotions p where p.id = n.promotion_id) is not null) then 'promotions promotion_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id'
+      when (select p.deleted_at from app_public.promotions p where p.id = new.promotion_id) is not null then 'promotions promotion_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- What it takes off, rounded half up to the digits of the currency.
@@ -16070,6 +17224,18 @@ grant update (quantity, note) on app_public.personalization_selections to plat_u
 
 create trigger _200_check before insert or delete or update on app_public.personalization_selections
   for each row execute function app_private.tg_personalization_selections__check();
+create trigger _970_parents after insert on app_public.personalization_selections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalization_selections__parents();
+create trigger _970_parents_again after update of element_id, option_id,
+personalization_id on app_public.personalization_selections
+  for each row
+  when (
+    old.element_id is distinct from new.element_id
+    or old.option_id is distinct from new.option_id
+    or old.personalization_id is distinct from new.personalization_id
+  )
+  execute function app_private.tg_personalization_selections__parents();
 
 create function app_private.tg_personalization_selections__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16127,6 +17293,29 @@ begin
   new.element_id := element.id;
   return new;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalization_selections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.personalizations p where p.id = n.personalization_id) is not null) then 'personalizations personalization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_options p where p.id = n.option_id) is not null) then 'spec_options option_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.personalizations p where p.id = new.personalization_id) is not null then 'personalizations personalization_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id'
+      when (select p.deleted_at from app_public.spec_options p where p.id = new.option_id) is not null then 'spec_options option_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- @notNull
 --
@@ -16197,7 +17386,7 @@ create table app_public.personalizations (
   approved_by_id           uuid, -- Who agreed.
   signed_at                timestamp with time zone, -- When it was signed.
   locked_at                timestamp with time zone, -- Since when it is being built.
-  due_on                   date, -- By when the options are to be chosen.
+  due_on                   date, -- By when the options are to be chosen; set by the sales team.
   notes                    app_public.long_text, -- Notes that the buyer reads too.
   -- @behavior -insert -update
   --
@@ -16334,7 +17523,7 @@ create trigger _300_state_first before insert on app_public.personalizations
   execute function app_private.tg__state('personalization', 't');
 create trigger _310_prepare before update on app_public.personalizations
   for each row
-  when (old.status::text is distinct from new.status::text)
+  when (old.status::text is distinct from new.status::text or old.due_on is distinct from new.due_on)
   execute function app_private.tg_personalizations__prepare();
 create trigger _900_soft_delete before delete on app_public.personalizations
   for each row execute function app_private.tg__soft_delete();
@@ -16349,6 +17538,19 @@ create trigger _950_events_insert after insert on app_public.personalizations
 create trigger _950_events_update after update on app_public.personalizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_personalizations__event_update();
+create trigger _970_parents after insert on app_public.personalizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_personalizations__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id,
+unit_id on app_public.personalizations
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_personalizations__parents();
 
 create function app_private.tg_personalizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -16564,6 +17766,31 @@ begin
   return old;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_personalizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -16598,7 +17825,13 @@ begin
     else
       new.assignee_id := app_public.current_user_id();
     end if;
+    if new.due_on is not null then
+      perform app_private.require_due_on(new);
+    end if;
     return new;
+  end if;
+  if new.due_on is distinct from old.due_on then
+    perform app_private.require_due_on(old);
   end if;
   if new.status is distinct from old.status then
     case new.status
@@ -16850,7 +18083,7 @@ create policy sellers on app_public.phone_calls for select to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
         )
       )
     end
@@ -16873,7 +18106,7 @@ create policy sellers_delete on app_public.phone_calls for delete to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16896,7 +18129,7 @@ create policy sellers_insert on app_public.phone_calls for insert to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16919,7 +18152,7 @@ create policy sellers_update on app_public.phone_calls for update to plat_user
         or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
         or (
           project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
-          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+          and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
         )
       )
     end
@@ -16960,6 +18193,17 @@ create trigger _950_events_insert after insert on app_public.phone_calls
 create trigger _950_events_update after update on app_public.phone_calls
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_phone_calls__event_update();
+create trigger _970_parents after insert on app_public.phone_calls
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_phone_calls__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, project_id on app_public.phone_calls
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_phone_calls__parents();
 
 create function app_private.tg_phone_calls__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17170,6 +18414,29 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_phone_calls__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_phone_calls__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -17275,6 +18542,13 @@ create trigger _950_events_insert after insert on app_public.processor_cards
 create trigger _950_events_update after update on app_public.processor_cards
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_cards__event_update();
+create trigger _970_parents after insert on app_public.processor_cards
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_cards__parents();
+create trigger _970_parents_again after update of user_id on app_public.processor_cards
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_processor_cards__parents();
 
 create function app_private.tg_processor_cards__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -17443,6 +18717,25 @@ begin
     n.removed_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_cards__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -17711,6 +19004,22 @@ create trigger _950_events_insert after insert on app_public.processor_charges
 create trigger _950_events_update after update on app_public.processor_charges
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_charges__event_update();
+create trigger _970_parents after insert on app_public.processor_charges
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_charges__parents();
+create trigger _970_parents_again after update of buyer_id, deposit_id, lead_id, organization_id, project_id,
+reservation_id, user_id on app_public.processor_charges
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.deposit_id is distinct from new.deposit_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+    or old.reservation_id is distinct from new.reservation_id
+    or old.user_id is distinct from new.user_id
+  )
+  execute function app_private.tg_processor_charges__parents();
 
 create function app_private.tg_processor_charges__begin() returns trigger
 language plpgsql as $function$
@@ -18075,6 +19384,37 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_charges__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.deposits p where p.id = n.deposit_id) is not null) then 'deposits deposit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
+      when (select p.deleted_at from app_public.deposits p where p.id = new.deposit_id) is not null then 'deposits deposit_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps by hand from its status: none, money is refunded.
@@ -18204,6 +19544,13 @@ create trigger _100_same before update on app_public.processor_refunds
   execute function app_private.tg_processor_charges__keep();
 create trigger _500_count after insert or update of status on app_public.processor_refunds
   for each row execute function app_private.tg_processor_refunds__count();
+create trigger _970_parents after insert on app_public.processor_refunds
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_processor_refunds__parents();
+create trigger _970_parents_again after update of created_by_id on app_public.processor_refunds
+  for each row
+  when (old.created_by_id is distinct from new.created_by_id)
+  execute function app_private.tg_processor_refunds__parents();
 
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18227,6 +19574,25 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_processor_refunds__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- What the team should know; null without the permission finance.read.
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
@@ -18361,6 +19727,13 @@ create trigger _950_events_insert after insert on app_public.project_avatars
 create trigger _950_events_update after update on app_public.project_avatars
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_avatars__event_update();
+create trigger _970_parents after insert on app_public.project_avatars
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_avatars__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_avatars
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_avatars__parents();
 
 create function app_private.tg_project_avatars__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18539,6 +19912,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_avatars__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_avatars_events(r app_public.project_avatars) returns setof app_public.events
 language sql stable rows 20
@@ -18655,6 +20047,13 @@ create trigger _950_events_insert after insert on app_public.project_collections
 create trigger _950_events_update after update on app_public.project_collections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_collections__event_update();
+create trigger _970_parents after insert on app_public.project_collections
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_collections__parents();
+create trigger _970_parents_again after update of organization_id on app_public.project_collections
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_project_collections__parents();
 
 create function app_private.tg_project_collections__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18795,6 +20194,25 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_collections__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -18964,6 +20382,13 @@ create trigger _950_events_insert after insert on app_public.project_contact_mes
 create trigger _950_events_update after update on app_public.project_contact_messages
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_contact_messages__event_update();
+create trigger _970_parents after insert on app_public.project_contact_messages
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_contact_messages__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.project_contact_messages
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_contact_messages__parents();
 
 create function app_private.tg_project_contact_messages__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19191,6 +20616,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_contact_messages__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- When the owner of the address confirmed the message by the link of a mail; null for those who may not see the
 --   lead.
 create function app_public.project_contact_messages_confirmed_at(
@@ -19376,6 +20822,13 @@ create trigger _950_events_insert after insert on app_public.project_documents
 create trigger _950_events_update after update on app_public.project_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_documents__event_update();
+create trigger _970_parents after insert on app_public.project_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_documents__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_documents
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_documents__parents();
 
 create function app_private.tg_project_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19547,6 +21000,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.project_documents_events(r app_public.project_documents) returns setof app_public.events
 language sql stable rows 20
@@ -19698,6 +21170,13 @@ create trigger _950_events_insert after insert on app_public.project_images
 create trigger _950_events_update after update on app_public.project_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_images__event_update();
+create trigger _970_parents after insert on app_public.project_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_images__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_images
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_images__parents();
 
 create function app_private.tg_project_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19890,6 +21369,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_project_images__spec_options() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -19993,6 +21491,13 @@ create trigger _950_events_insert after insert on app_public.project_organizatio
 create trigger _950_events_update after update on app_public.project_organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_organizations__event_update();
+create trigger _970_parents after insert on app_public.project_organizations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_organizations__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.project_organizations
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_organizations__parents();
 
 create function app_private.tg_project_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20105,6 +21610,27 @@ begin
     n.role,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_organizations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20226,6 +21752,13 @@ create trigger _950_events_insert after insert on app_public.project_testimonial
 create trigger _950_events_update after update on app_public.project_testimonials
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_testimonials__event_update();
+create trigger _970_parents after insert on app_public.project_testimonials
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_project_testimonials__parents();
+create trigger _970_parents_again after update of project_id on app_public.project_testimonials
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_project_testimonials__parents();
 
 create function app_private.tg_project_testimonials__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20387,6 +21920,25 @@ begin
     n.published,
     n.sequence) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_project_testimonials__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -20605,6 +22157,13 @@ create trigger _950_events_insert after insert on app_public.projects
 create trigger _950_events_update after update on app_public.projects
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_projects__event_update();
+create trigger _970_parents after insert on app_public.projects
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_projects__parents();
+create trigger _970_parents_again after update of organization_id on app_public.projects
+  for each row
+  when (old.organization_id is distinct from new.organization_id)
+  execute function app_private.tg_projects__parents();
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20932,6 +22491,25 @@ begin
     values (new.id, new.organization_id, new.organization_id, 'OWNER');
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_projects__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_projects__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21314,6 +22892,13 @@ create trigger _950_events_insert after insert on app_public.promotions
 create trigger _950_events_update after update on app_public.promotions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_promotions__event_update();
+create trigger _970_parents after insert on app_public.promotions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_promotions__parents();
+create trigger _970_parents_again after update of project_id on app_public.promotions
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_promotions__parents();
 
 create function app_private.tg_promotions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21569,6 +23154,25 @@ begin
     select new.id, new.project_id, i::uuid from unnest(new.floor_plan_ids::text[]) i;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_promotions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_promotions__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21873,6 +23477,13 @@ create trigger _950_events_insert after insert on app_public.reservation_documen
 create trigger _950_events_update after update on app_public.reservation_documents
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservation_documents__event_update();
+create trigger _970_parents after insert on app_public.reservation_documents
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservation_documents__parents();
+create trigger _970_parents_again after update of project_id, reservation_id on app_public.reservation_documents
+  for each row
+  when (old.project_id is distinct from new.project_id or old.reservation_id is distinct from new.reservation_id)
+  execute function app_private.tg_reservation_documents__parents();
 
 create function app_private.tg_reservation_documents__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -22055,6 +23666,27 @@ begin
     n.visible_to_buyer,
     n.reservation_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservation_documents__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -22387,6 +24019,21 @@ create trigger _950_events_insert after insert on app_public.reservations
 create trigger _950_events_update after update on app_public.reservations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_reservations__event_update();
+create trigger _970_parents after insert on app_public.reservations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_reservations__parents();
+create trigger _970_parents_again after update of fallout_reason_id, lead_id, lot_id, project_id, purchase_id,
+unit_id on app_public.reservations
+  for each row
+  when (
+    old.fallout_reason_id is distinct from new.fallout_reason_id
+    or old.lead_id is distinct from new.lead_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+    or old.purchase_id is distinct from new.purchase_id
+    or old.unit_id is distinct from new.unit_id
+  )
+  execute function app_private.tg_reservations__parents();
 
 -- The project of a reservation is that of its unit or lot, which the lead must be of too.
 create function app_private.tg_reservations__about() returns trigger
@@ -22854,6 +24501,35 @@ begin
   return null;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_reservations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.purchase_id) is not null) then 'buyers purchase_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.purchase_id) is not null then 'buyers purchase_id'
+      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_reservations__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -23129,6 +24805,13 @@ create trigger _950_events_insert after insert on app_public.sales_offices
 create trigger _950_events_update after update on app_public.sales_offices
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_sales_offices__event_update();
+create trigger _970_parents after insert on app_public.sales_offices
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_sales_offices__parents();
+create trigger _970_parents_again after update of project_id on app_public.sales_offices
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_sales_offices__parents();
 
 create function app_private.tg_sales_offices__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23269,6 +24952,25 @@ begin
     n.by_appointment_only,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_sales_offices__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -23434,6 +25136,13 @@ create trigger _950_events_insert after insert on app_public.service_intelligenc
 create trigger _950_events_update after update on app_public.service_intelligence_generations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_service_intelligence_generations__event_update();
+create trigger _970_parents after insert on app_public.service_intelligence_generations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_service_intelligence_generations__parents();
+create trigger _970_parents_again after update of lead_id, project_id on app_public.service_intelligence_generations
+  for each row
+  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_service_intelligence_generations__parents();
 
 create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23632,6 +25341,27 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_service_intelligence_generations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the draft can take by hand from its status.
@@ -23781,6 +25511,13 @@ create trigger _950_events_insert after insert on app_public.site_plans
 create trigger _950_events_update after update on app_public.site_plans
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_site_plans__event_update();
+create trigger _970_parents after insert on app_public.site_plans
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_site_plans__parents();
+create trigger _970_parents_again after update of project_id on app_public.site_plans
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_site_plans__parents();
 
 create function app_private.tg_site_plans__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -23973,6 +25710,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_site_plans__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_site_plans__primary() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -24103,6 +25859,13 @@ create trigger _950_events_insert after insert on app_public.spec_categories
 create trigger _950_events_update after update on app_public.spec_categories
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_categories__event_update();
+create trigger _970_parents after insert on app_public.spec_categories
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_categories__parents();
+create trigger _970_parents_again after update of project_id on app_public.spec_categories
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_categories__parents();
 
 create function app_private.tg_spec_categories__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24232,6 +25995,25 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_categories__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- What happened to it, latest first.
 create function app_public.spec_categories_events(r app_public.spec_categories) returns setof app_public.events
 language sql stable rows 20
@@ -24348,6 +26130,13 @@ create trigger _950_events_insert after insert on app_public.spec_elements
 create trigger _950_events_update after update on app_public.spec_elements
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_elements__event_update();
+create trigger _970_parents after insert on app_public.spec_elements
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_elements__parents();
+create trigger _970_parents_again after update of category_id, project_id on app_public.spec_elements
+  for each row
+  when (old.category_id is distinct from new.category_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_elements__parents();
 
 create function app_private.tg_spec_elements__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24502,6 +26291,27 @@ begin
     n.required,
     n.lock_phase) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_elements__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_categories p where p.id = n.category_id) is not null) then 'spec_categories category_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_categories p where p.id = new.category_id) is not null then 'spec_categories category_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -24660,6 +26470,13 @@ create trigger _950_events_insert after insert on app_public.spec_options
 create trigger _950_events_update after update on app_public.spec_options
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_spec_options__event_update();
+create trigger _970_parents after insert on app_public.spec_options
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_spec_options__parents();
+create trigger _970_parents_again after update of element_id, project_id on app_public.spec_options
+  for each row
+  when (old.element_id is distinct from new.element_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_spec_options__parents();
 
 create function app_private.tg_spec_options__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24865,6 +26682,27 @@ begin
   return new;
 end $function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_spec_options__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.spec_elements p where p.id = n.element_id) is not null) then 'spec_elements element_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.spec_elements p where p.id = new.element_id) is not null then 'spec_elements element_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_spec_options__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -25021,42 +26859,73 @@ create policy seers on app_public.tasks for select to plat_user
           or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
           or (
             project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and true)
     end
   );
 create policy workers_delete on app_public.tasks for delete to plat_user
   using (
-    created_by_id = (select app_public.current_user_id())
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
-  );
-create policy workers_insert on app_public.tasks for insert to plat_user
-  with check (
-    case
+    (
+      created_by_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations('org.admin')))
+    )
+    and case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
+    end
+  );
+create policy workers_insert on app_public.tasks for insert to plat_user
+  with check (
+    case
+      when num_nonnulls(lead_id, buyer_id) > 0 then case
+        when lead_id is not null then (
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
+            and (
+              select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
+            ) = (select app_public.current_user_id())
+          )
+        )
+        else (
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
+          or (
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
+          )
+        )
+      end
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 create policy workers_update on app_public.tasks for update to plat_user
@@ -25064,25 +26933,28 @@ create policy workers_update on app_public.tasks for update to plat_user
     case
       when num_nonnulls(lead_id, buyer_id) > 0 then case
         when lead_id is not null then (
-          organization_id = any (array(select app_hidden.viewer_organizations('lead.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('lead.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('lead.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('lead.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('lead.read')))
+            project_id = any (array(select app_hidden.viewer_own_projects('lead.write')))
             and (
               select d.assignee_id from app_public.leads d where d.id = tasks.lead_id
             ) = (select app_public.current_user_id())
           )
         )
         else (
-          organization_id = any (array(select app_hidden.viewer_organizations('buyer.read')))
-          or project_id = any (array(select app_hidden.viewer_projects('buyer.read')))
+          organization_id = any (array(select app_hidden.viewer_organizations('buyer.write')))
+          or project_id = any (array(select app_hidden.viewer_projects('buyer.write')))
           or (
-            project_id = any (array(select app_hidden.viewer_own_projects('buyer.read')))
-            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))
+            project_id = any (array(select app_hidden.viewer_own_projects('buyer.write')))
+            and buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.write')))
           )
         )
       end
-      else organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+      else (
+        organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+        and (select app_hidden.scopes_allow('lead.write'))
+      )
     end
   );
 
@@ -25117,6 +26989,18 @@ create trigger _950_events_insert after insert on app_public.tasks
 create trigger _950_events_update after update on app_public.tasks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_tasks__event_update();
+create trigger _970_parents after insert on app_public.tasks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_tasks__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, organization_id, project_id on app_public.tasks
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.organization_id is distinct from new.organization_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_tasks__parents();
 
 create function app_private.tg_tasks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25330,6 +27214,31 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_tasks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 create function app_private.tg_tasks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -25503,6 +27412,13 @@ create trigger _950_events_insert after insert on app_public.trackers
 create trigger _950_events_update after update on app_public.trackers
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_trackers__event_update();
+create trigger _970_parents after insert on app_public.trackers
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_trackers__parents();
+create trigger _970_parents_again after update of project_id on app_public.trackers
+  for each row
+  when (old.project_id is distinct from new.project_id)
+  execute function app_private.tg_trackers__parents();
 
 create function app_private.tg_trackers__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25671,6 +27587,25 @@ begin
     n.utm,
     n.active) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_trackers__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -25858,6 +27793,13 @@ create trigger _950_events_insert after insert on app_public.unit_images
 create trigger _950_events_update after update on app_public.unit_images
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_unit_images__event_update();
+create trigger _970_parents after insert on app_public.unit_images
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_unit_images__parents();
+create trigger _970_parents_again after update of project_id, unit_id on app_public.unit_images
+  for each row
+  when (old.project_id is distinct from new.project_id or old.unit_id is distinct from new.unit_id)
+  execute function app_private.tg_unit_images__parents();
 
 create function app_private.tg_unit_images__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26047,6 +27989,27 @@ begin
     n.construction_status,
     n.unit_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_unit_images__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.units p where p.id = n.unit_id) is not null) then 'units unit_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.units p where p.id = new.unit_id) is not null then 'units unit_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -26395,6 +28358,17 @@ create trigger _950_events_insert after insert on app_public.units
 create trigger _950_events_update after update on app_public.units
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_units__event_update();
+create trigger _970_parents after insert on app_public.units
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_units__parents();
+create trigger _970_parents_again after update of floor_plan_id, lot_id, project_id on app_public.units
+  for each row
+  when (
+    old.floor_plan_id is distinct from new.floor_plan_id
+    or old.lot_id is distinct from new.lot_id
+    or old.project_id is distinct from new.project_id
+  )
+  execute function app_private.tg_units__parents();
 
 create function app_private.tg_units__check() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -26785,6 +28759,29 @@ begin
     n.inserted_at,
     n.deleted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_units__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.floor_plans p where p.id = n.floor_plan_id) is not null) then 'floor_plans floor_plan_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.lots p where p.id = n.lot_id) is not null) then 'lots lot_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
+      when (select p.deleted_at from app_public.floor_plans p where p.id = new.floor_plan_id) is not null then 'floor_plans floor_plan_id'
+      when (select p.deleted_at from app_public.lots p where p.id = new.lot_id) is not null then 'lots lot_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -27210,6 +29207,13 @@ create trigger _950_events_insert after insert on app_public.user_integrations
 create trigger _950_events_update after update on app_public.user_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_user_integrations__event_update();
+create trigger _970_parents after insert on app_public.user_integrations
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_user_integrations__parents();
+create trigger _970_parents_again after update of user_id on app_public.user_integrations
+  for each row
+  when (old.user_id is distinct from new.user_id)
+  execute function app_private.tg_user_integrations__parents();
 
 create function app_private.tg_user_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -27364,6 +29368,25 @@ begin
     n.user_id,
     n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
+  return null;
+end$function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_user_integrations__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
   return null;
 end$function$;
 
@@ -27863,6 +29886,35 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 
 grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
 
+create trigger _970_parents after insert on app_public.webhook_deliveries
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhook_deliveries__parents();
+create trigger _970_parents_again after update of organization_id, webhook_id on app_public.webhook_deliveries
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.webhook_id is distinct from new.webhook_id)
+  execute function app_private.tg_webhook_deliveries__parents();
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhook_deliveries__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.webhooks p where p.id = n.webhook_id) is not null) then 'webhooks webhook_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.webhooks p where p.id = new.webhook_id) is not null then 'webhooks webhook_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
 
@@ -28012,6 +30064,16 @@ create trigger _950_events_insert after insert on app_public.webhooks
 create trigger _950_events_update after update on app_public.webhooks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_webhooks__event_update();
+create trigger _970_parents after insert on app_public.webhooks
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_webhooks__parents();
+create trigger _970_parents_again after update of integration_id, organization_id on app_public.webhooks
+  for each row
+  when (
+    old.integration_id is distinct from new.integration_id
+    or old.organization_id is distinct from new.organization_id
+  )
+  execute function app_private.tg_webhooks__parents();
 
 create function app_private.tg_webhooks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28217,6 +30279,27 @@ begin
   end if;
   return null;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_webhooks__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organization_integrations p where p.id = n.integration_id) is not null) then 'organization_integrations integration_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.organization_integrations p where p.id = new.integration_id) is not null then 'organization_integrations integration_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_webhooks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28483,6 +30566,17 @@ create trigger _950_events_insert after insert on app_public.workflow_executions
 create trigger _950_events_update after update on app_public.workflow_executions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflow_executions__event_update();
+create trigger _970_parents after insert on app_public.workflow_executions
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_executions__parents();
+create trigger _970_parents_again after update of buyer_id, lead_id, workflow_id on app_public.workflow_executions
+  for each row
+  when (
+    old.buyer_id is distinct from new.buyer_id
+    or old.lead_id is distinct from new.lead_id
+    or old.workflow_id is distinct from new.workflow_id
+  )
+  execute function app_private.tg_workflow_executions__parents();
 
 create function app_private.tg_workflow_executions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -28731,6 +30825,29 @@ begin
   return null;
 end$function$;
 
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_executions__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id'
+      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
+      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
+
 -- @notNull
 --
 -- The steps that the execution can take from its status.
@@ -28862,12 +30979,38 @@ create trigger _200_segments before insert on app_public.workflow_steps
   for each row
   when (new.type::text = 'SEND_SMS' and jsonb_typeof((new.config -> 'body')) = 'string')
   execute function app_private.tg_workflow_steps__segments();
+create trigger _970_parents after insert on app_public.workflow_steps
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflow_steps__parents();
+create trigger _970_parents_again after update of workflow_id on app_public.workflow_steps
+  for each row
+  when (old.workflow_id is distinct from new.workflow_id)
+  execute function app_private.tg_workflow_steps__parents();
 
 create function app_private.tg_workflow_steps__immutable() returns trigger
 language plpgsql as $function$
 begin
   raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflow_steps__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 -- Refuses a text message that cannot but be too long.
 create function app_private.tg_workflow_steps__segments() returns trigger
@@ -29042,6 +31185,13 @@ create trigger _950_events_insert after insert on app_public.workflows
 create trigger _950_events_update after update on app_public.workflows
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflows__event_update();
+create trigger _970_parents after insert on app_public.workflows
+  referencing new table as new_rows
+  for each statement execute function app_private.tg_workflows__parents();
+create trigger _970_parents_again after update of organization_id, project_id on app_public.workflows
+  for each row
+  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
+  execute function app_private.tg_workflows__parents();
 
 create function app_private.tg_workflows__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -29290,6 +31440,27 @@ begin
   end if;
   return old;
 end $function$;
+
+-- Refuses a row of a record that was deleted meanwhile.
+create function app_private.tg_workflows__parents() returns trigger
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  gone text;
+begin
+  if tg_level = 'STATEMENT' then
+    gone := case
+      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
+      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
+  else
+    gone := case
+      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
+      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
+  end if;
+  return null;
+end$function$;
 
 create function app_private.tg_workflows__times() returns trigger
 language plpgsql as $function$
@@ -31212,6 +33383,64 @@ create table app_private.searchable_tables (
 alter table app_private.searchable_tables enable row level security;
 
 ----------------------------------------------------------------------------------------------------
+-- app_private.sending_changes
+
+-- Quotas that the operator of this service has changed for an organization; null: that of its tier. No release
+--   changes these rows.
+create table app_private.sending_changes (
+  organization_id          uuid                         not null,
+  mails                    integer,
+  messages                 integer,
+  reason                   text                         not null,
+  inserted_at              timestamp with time zone     not null default now(),
+  constraint sending_changes_pkey primary key (organization_id),
+  constraint sending_changes_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint sending_changes_mails check (mails >= 0),
+  constraint sending_changes_messages check (messages >= 0)
+);
+
+alter table app_private.sending_changes enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sending_counts
+
+-- What an organization sent in an hour; of text messages, what was handed to the provider.
+create table app_private.sending_counts (
+  organization_id          uuid                         not null,
+  channel                  text                         not null,
+  hour                     timestamp with time zone     not null,
+  amount                   integer                      not null,
+  constraint sending_counts_pkey primary key (organization_id, channel, hour),
+  constraint sending_counts_organization_id_fkey foreign key (organization_id)
+    references app_public.organizations(id) on delete cascade,
+  constraint sending_counts_channel check (channel = any (array['MAIL', 'SMS']))
+);
+
+create index sending_counts_hour on app_private.sending_counts (hour);
+
+alter table app_private.sending_counts enable row level security;
+
+----------------------------------------------------------------------------------------------------
+-- app_private.sending_tiers
+
+-- How much an organization may send to people outside of it within 24 hours, by its age and by whether it takes
+--   payments; the best that fits holds.
+create table app_private.sending_tiers (
+  name                     text                         not null,
+  from_age                 interval                     not null,
+  takes_payments           boolean                      not null default false,
+  mails                    integer                      not null,
+  messages                 integer                      not null,
+  description              text                         not null,
+  constraint sending_tiers_pkey primary key (name),
+  constraint sending_tiers_mails check (mails > 0),
+  constraint sending_tiers_messages check (messages > 0)
+);
+
+alter table app_private.sending_tiers enable row level security;
+
+----------------------------------------------------------------------------------------------------
 -- app_private.slugs
 
 -- Present and former slugs; a record keeps those it once had.
@@ -32625,6 +34854,12 @@ create domain app_public.search_result_type as text check (value in (
   'LEAD' -- A lead.
 ));
 
+-- What is sent.
+create domain app_public.sending_channel as text check (value in (
+  'MAIL', -- E-mail.
+  'SMS' -- Text messages.
+));
+
 -- When a unit counts as sold.
 create domain app_public.sold_trigger as text check (value in (
   'SIGNED', -- When the purchase is signed.
@@ -33535,6 +35770,28 @@ create type app_public.search_result as (
   project_id uuid
 );
 
+-- How much an organization may send to people outside of it within 24 hours.
+create type app_public.sending_quota as (
+  -- @notNull
+  --
+  -- What is sent.
+  channel app_public.sending_channel,
+  -- @notNull
+  --
+  -- Why it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes payments,
+  --   OPERATOR where the operator of the service granted it.
+  tier text,
+  -- @notNull
+  --
+  -- The most within 24 hours.
+  per_day integer,
+  -- @notNull
+  --
+  -- Sent during the last 24 hours, counted by the hour.
+  used integer,
+  frees_at timestamp with time zone -- When there is room again; null while there is some.
+);
+
 -- A step that the record can take by hand from where it is.
 create type app_public.transition as (
   -- @notNull
@@ -34111,6 +36368,7 @@ begin
   end if;
   -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would
   -- keep that one waiting.)
+  perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.workflow_lock(workflow.id));
   ids := array(select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id
     and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null
@@ -34151,8 +36409,9 @@ grant execute on function app_public.cancel_workflow_executions_payload_executio
 -- @arg message What they want to say, 20,000 characters at most.
 -- @arg phone Where to call back.
 --
--- Forwards a message by e-mail to the organization: to its address for enquiries, or to its owners where it has
---   none.
+-- Forwards a message by e-mail to the organization: to its address for enquiries, once whoever owns that has agreed
+--   by the
+-- link of a mail; else to its owners.
 create function app_public.contact_organization(
   organization_id uuid, name text, email app_public.email_address, message text,
   phone app_public.phone_number default null::text
@@ -34511,15 +36770,22 @@ grant execute on function app_public.create_lead(
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
-  negotiation_id uuid;
+  negotiation uuid;
+  countered uuid;
   rights record;
 begin
   perform app_hidden.require_viewer();
-  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
-  select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
+  negotiation := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  select * into rights from app_private.begin_deal(negotiation, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys,
     'You may make offers for the side of the buyer only.');
-  perform app_private.lock_negotiation(negotiation_id);
+  -- Offers of other negotiations are as unknown as those that there are not.
+  countered := app_hidden.record_id('offers', nullif(btrim(input ->> 'parent_id'), ''), 'parentId');
+  if countered is not null and not exists (select from app_public.offers o
+    where o.id = countered and o.negotiation_id = negotiation) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such offer.', '{"field": "parentId"}');
+  end if;
+  perform app_private.lock_negotiation(negotiation);
   return app_hidden.create_record(null::app_public.offers, input);
 end $function$;
 grant execute on function app_public.create_offer(jsonb) to plat_anonymous, plat_user;
@@ -34596,7 +36862,7 @@ grant execute on function app_public.create_offer_response(
 -- @arg address Postal address.
 -- @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
 --
--- Founds an organization; the viewer is its first owner.
+-- Founds an organization; the viewer is its first owner. Ten a day at most.
 create function app_public.create_organization(
   name text, slug text default null::text, kind app_public.organization_kind default null::text,
   description text default null::text, email app_public.email_address default null::text,
@@ -34613,6 +36879,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'The access token does not reach new organizations; sign in to found one.',
       '{"permission": "org.admin"}');
   end if;
+  perform app_private.rate_limit('organization.user', viewer::text);
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
@@ -35441,14 +37708,7 @@ begin
   project := app_private.start_import('importUnits', project_id);
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   result.dry_run := coalesce(dry_run, false);
-  -- Plans before units, as a change of a plan locks them too.
-  perform from app_public.floor_plans f where f.project_id = project.id and f.deleted_at is null
-    order by f.id for share;
   perform app_private.check_import_rows('importUnits');
-  if update_existing then
-    perform from app_public.units u where u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) in (select lower(r.number) from pg_temp.import_rows r) order by u.id for no key update;
-  end if;
 
   insert into pg_temp.import_errors
     select d.row, 'number', 'CONFLICT', format('Row %s has this number already.', d.first_row), d.number
@@ -35479,7 +37739,8 @@ begin
 
   -- What each row makes of its unit: what it says, else what the unit has.
   create temp table import_ready on commit drop as
-    select r.row, u.id as existing_id, u.status as status_before, u.lot_id as lot_before, r.number,
+    select r.row, u.id as existing_id, u.version as version_before, u.status as status_before,
+      u.lot_id as lot_before, r.number,
       coalesce(r.title, u.title, left('Unit ' || r.number, 300)) as title,
       coalesce(r.subtitle, u.subtitle) as subtitle,
       coalesce(r.description, u.description) as description,
@@ -35538,6 +37799,17 @@ begin
         u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
     get diagnostics result.skipped_count = row_count;
   end if;
+  -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
+  -- locks them too.
+  perform from app_public.floor_plans f where f.id in (select r.floor_plan_id from pg_temp.import_ready r)
+    order by f.id for share;
+  perform from app_public.units u where u.id in (select r.existing_id from pg_temp.import_ready r)
+    order by u.id for no key update;
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.',
+      r.number
+    from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id
+    where u.version <> r.version_before or u.deleted_at is not null;
 
   insert into pg_temp.import_errors
     select r.row, a.name, 'BAD_USER_INPUT',
@@ -35661,7 +37933,7 @@ declare
   account record;
   result app_public.authentication;
 begin
-  select u.id, p.session_epoch into account
+  select u.id, u.email_verified_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -35674,6 +37946,10 @@ begin
   perform set_config('plat.user_id', account.id::text, true);
   perform set_config('plat.token_id', '', true);
   update app_public.users u set last_login_at = now() where u.id = account.id;
+  -- Who has not confirmed the address gets a code once a day.
+  if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
+    perform app_private.request_verification(account.id);
+  end if;
   result.user_id := account.id;
   result.token_type := 'Bearer';
   result.expires_at := date_trunc('second', now()) + interval '30 days';
@@ -35949,6 +38225,32 @@ begin
   return true;
 end $function$;
 grant execute on function app_public.request_email_verification() to plat_user;
+
+-- @arg organization_id The organization that wants to write.
+-- @arg email The address.
+--
+-- Asks the owner of an address by mail whether the organization may write to it, or, of its own address for
+--   enquiries, whether these may be forwarded there; once a day at most. Workflows write to addresses of leads,
+--   buyers, members and of those who agreed. Gives true whatever becomes of it. Takes the role OWNER or ADMIN.
+create function app_public.request_mail_consent(
+  organization_id uuid, email app_public.email_address
+) returns boolean
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  host app_public.organizations;
+begin
+  perform app_hidden.require_organization(organization_id, 'org.admin');
+  perform app_hidden.require_confirmed_address();
+  if email is null then
+    perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
+  end if;
+  select o.* into host from app_public.organizations o where o.id = request_mail_consent.organization_id;
+  perform app_private.request_consent(host.id, email, case when host.email = lower(request_mail_consent.email)
+    then 'MAILBOX' else 'RECIPIENT' end);
+  return true;
+end $function$;
+grant execute on function app_public.request_mail_consent(uuid, app_public.email_address) to plat_anonymous,
+plat_user;
 
 --
 -- @arg id The invitation.
@@ -37613,7 +39915,7 @@ begin
 end $function$;
 grant execute on function app_hidden.clean_values(regclass, jsonb) to plat_anonymous, plat_user, plat_worker;
 
--- Users who share an organization with the viewer.
+-- Users who share an organization with the viewer; by an access token, one in which it opens something.
 create function app_hidden.colleague_ids() returns setof uuid
 language plpgsql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
@@ -37623,7 +39925,10 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      -- Whose records a token reads, of those it reads who they are.
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $function$;
 grant execute on function app_hidden.colleague_ids() to plat_anonymous, plat_user, plat_worker;
 
@@ -39384,6 +41689,21 @@ language sql immutable as $function$
 $function$;
 grant execute on function app_hidden.report_value(text, text, text, text) to plat_anonymous, plat_user, plat_worker;
 
+-- The viewer; refuses whoever has not confirmed the address of the account.
+create function app_hidden.require_confirmed_address() returns uuid
+language plpgsql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  viewer uuid := app_hidden.require_viewer();
+begin
+  if not exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
+    perform app_hidden.fail('FORBIDDEN',
+      'Confirm the e-mail address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
+      '{"reason": "EMAIL_NOT_CONFIRMED"}');
+  end if;
+  return viewer;
+end $function$;
+grant execute on function app_hidden.require_confirmed_address() to plat_anonymous, plat_user, plat_worker;
+
 -- The project that the viewer imports into; refuses who may not.
 create function app_hidden.require_import(operation text, project text) returns app_public.projects
 language plpgsql as $function$
@@ -39891,12 +42211,15 @@ end $function$;
 grant execute on function app_hidden.users_event_value(uuid, jsonb, jsonb) to plat_anonymous, plat_user,
 plat_worker;
 
--- The purchases that are assigned to the viewer.
-create function app_hidden.viewer_assigned_buyers() returns setof uuid
+-- The purchases that are assigned to the viewer, where they have the permission.
+create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $function$;
-grant execute on function app_hidden.viewer_assigned_buyers() to plat_anonymous, plat_user, plat_worker;
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_anonymous, plat_user, plat_worker;
 
 -- The projects that the viewer sees only because of buying there.
 create function app_hidden.viewer_bought_projects() returns setof uuid
@@ -39952,11 +42275,12 @@ begin
 end $function$;
 grant execute on function app_hidden.viewer_counterparts() to plat_anonymous, plat_user, plat_worker;
 
--- The agents of the purchases that the viewer makes, or that are assigned to them.
+-- The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.
 create function app_hidden.viewer_deal_agents() returns setof uuid
 language sql stable security definer rows 20 set search_path to 'pg_catalog', 'pg_temp' as $function$
   select b.agent_id from app_public.buyers b where b.agent_id is not null
-    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
+    and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+      or b.id = any (array(select app_hidden.viewer_purchases())))
 $function$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_anonymous, plat_user, plat_worker;
 
@@ -40639,6 +42963,25 @@ begin
       from jsonb_array_elements(works) w));
 end $function$;
 
+-- Refuses an invitation of somebody who has not confirmed their own address, or above the quota; counts it
+--   otherwise.
+create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
+language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
+declare
+  quota app_public.sending_quota;
+begin
+  perform app_hidden.require_confirmed_address();
+  quota := app_private.sending_quota(organization_id, 'MAIL');
+  if quota.frees_at is not null then
+    perform app_hidden.fail('RATE_LIMITED', format(
+      'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
+      'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
+      greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
+  end if;
+  perform app_private.rate_limit('invite.recipient', lower(recipient));
+  perform app_private.count_sending(organization_id, 'MAIL', 1);
+end $function$;
+
 -- The agent that the input names, found or made; a phone number without a country code is one of the country.
 create function app_private.agent_for(organization_id uuid, agent app_public.agent_input, country text) returns uuid
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -40684,6 +43027,15 @@ begin
     on conflict do nothing returning id into found_id;
   return coalesce(found_id, app_private.agent_for(organization_id, agent, country));
 end $function$;
+
+-- The request of consent by which the owner of an address agreed to mails of an organization, if they did.
+create function app_private.agreed_recipient(organization_id uuid, email text) returns uuid
+language sql stable as $function$
+  select r.id from app_private.consent_requests r
+  where r.organization_id = $1 and r.email = lower($2) and r.purpose in ('RECIPIENT', 'MAILBOX')
+    and r.confirmed_at is not null
+  order by r.purpose desc limit 1
+$function$;
 
 -- What a discount comes to in a personalization that the viewer has a part in; null of others.
 create function app_private.amount_of_discount(id uuid) returns numeric
@@ -40957,8 +43309,25 @@ begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
-  with plans as materialized (
-    select * from app_private.message_plans(step, work)
+  with planned as materialized (
+    select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p
+  ), plans as materialized (
+    -- Above the quota of the organization, or too many to one number: later.
+    select p.execution_id, p.attempt, p.message, case
+        when not p.sends then p.result
+        when not app_private.owner_is_confirmed(w.organization_id) then jsonb_build_object('result', 'FAIL', 'error',
+          'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+          'sends a code, verifyEmail takes it.')
+        when row_number() over (partition by p.sends order by p.execution_id) > q.per_day - q.used
+          then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))
+        when (select count(*) from app_private.text_messages m where m.recipient = (p.message).recipient
+          and m.began_at > now() - l.within and m.id <> (p.message).id) >= l.most
+          then jsonb_build_object('result', 'WAIT', 'until', now() + interval '1 hour')
+        else p.result end as result
+    from planned p
+    join app_public.workflows w on w.id = step.workflow_id
+    cross join app_private.limit_of('sms.recipient') l
+    cross join lateral app_private.sending_quota(w.organization_id, 'SMS') q
   ), noted as (
     insert into app_private.text_messages as m
       select (p.message).* from plans p where p.result ->> 'result' = 'SEND'
@@ -40974,6 +43343,9 @@ begin
           where p.result ->> 'result' = 'FIND' and k.recipient = p.result ->> 'to'
             and k.provider_id is not null))) filter (where p.result ->> 'result' in ('SEND', 'FIND'))
     into work, calls from plans p;
+  perform app_private.count_sending(w.organization_id, 'SMS', s.amount) from app_public.workflows w
+    cross join (select count(*)::int as amount from jsonb_each(calls) c where c.value ->> 'result' = 'SEND') s
+    where w.id = step.workflow_id and s.amount > 0;
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
@@ -41145,7 +43517,9 @@ language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as 
 declare
   execution app_public.workflow_executions;
 begin
-  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody.
+  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may
+  -- take longer than a lock is waited for otherwise.
+  perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.execution_lock(id));
   execution := app_private.require_execution(id);
   perform app_private.require_step_of_execution(execution, 'CANCELLED');
@@ -42204,7 +44578,7 @@ begin
   if mail.id is null then
     return null;
   end if;
-  select c.user_id, i.email, o.name as organization, k.name as kind_name, k.heading into reader
+  select c.user_id, i.email, o.id as organization_id, o.name as organization, k.name as kind_name, k.heading into reader
     from app_public.organization_user_connections c
     join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
@@ -42240,7 +44614,8 @@ begin
     delete from app_private.notification_mails m where m.id = mail.id;
     return null;
   end if;
-  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'kind', mail.kind, 'kindName',
+  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'organizationId', reader.organization_id,
+    'kind', mail.kind, 'kindName',
     reader.kind_name, 'heading', reader.heading,
     'organization', reader.organization, 'isDigest', mail.digest_on is not null, 'count', amount - hidden, 'items', (
       select jsonb_agg(jsonb_build_object('line', r.line, 'details', r.details, 'quote', r.quote, 'data', told.data,
@@ -42306,7 +44681,10 @@ begin
   update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
   update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
     returning * into message;
-  if message.id is not null then
+  if request.purpose = 'RECIPIENT' then
+    delete from app_private.withdrawn_addresses w where w.organization_id = request.organization_id
+      and w.email = request.email;
+  elsif message.id is not null then
     perform app_private.follow_news(message.lead_id);
     if message.merged_at is null then
       perform app_private.merge_message(message);
@@ -42525,6 +44903,23 @@ begin
   return amount;
 end $function$;
 
+-- Counts a mail of an organization that was sent.
+create function app_private.count_mail(organization_id uuid, recipient text) returns void
+language sql as $function$
+  select app_private.count_try(l.key, l.most, l.within) from app_private.mail_limits($1, $2) l;
+  select app_private.count_sending($1, 'MAIL', 1)
+    where exists (select from app_private.mail_limits($1, $2) l where l.is_outside)
+$function$;
+grant execute on function app_private.count_mail(uuid, text) to plat_worker;
+
+-- Counts what an organization has sent.
+create function app_private.count_sending(organization_id uuid, channel text, amount integer) returns void
+language sql as $function$
+  insert into app_private.sending_counts as c (organization_id, channel, hour, amount)
+    values ($1, $2, date_trunc('hour', now()), $3)
+    on conflict on constraint sending_counts_pkey do update set amount = c.amount + excluded.amount
+$function$;
+
 -- Counts a new account, in a transaction of its own.
 create function app_private.count_sign_up(ip text) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -42622,7 +45017,7 @@ begin
       else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
         'app_public.current_user_id())', table_name) end),
     format(branch, buyer_permission, case when has_assignee then mine
-      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
+      else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $function$;
 
 -- What it takes to read the records that a condition or the config of a step speaks of.
@@ -42830,11 +45225,14 @@ begin
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
   perform set_config('plat.service', 'on', true);
-  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+  -- One that is disabled could be refreshed to what it was: it loses its credentials, too.
+  for one in select i.id, i.name, i.status from app_public.user_integrations i where i.user_id = end_access.user_id
     and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
   loop
     perform app_private.suspend_user_integration(one.id, reason);
-    ending.integrations := ending.integrations || one.name::text;
+    if one.status <> 'DISABLED' then
+      ending.integrations := ending.integrations || one.name::text;
+    end if;
   end loop;
   perform set_config('plat.service', before, true);
   delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;
@@ -43625,17 +46023,19 @@ end $function$;
 -- The mail of an accepted draft; none once its lead is not to be contacted.
 create function app_private.generation_mail(generation_id uuid, sender_id uuid) returns table(
   recipient text, subject text, body text, sender text, reply_to text, organization text, postal_address text,
-  lead_id uuid
+  lead_id uuid, organization_id uuid
 )
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select l.email, g.subject, g.body, coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), o.name),
-    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id
+    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id,
+    o.id
   from app_public.service_intelligence_generations g
   join app_public.leads l on l.id = g.lead_id and l.deleted_at is null and not l.do_not_contact and l.email is not null
   join app_public.organizations o on o.id = g.organization_id
   left join app_public.users u on u.id = generation_mail.sender_id
   left join app_hidden.user_identities i on i.user_id = u.id
   where g.id = generation_mail.generation_id and g.status = 'ACCEPTED' and g.deleted_at is null
+    and app_private.owner_is_confirmed(o.id)
 $function$;
 
 -- Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.
@@ -43833,9 +46233,10 @@ begin
   elsif recipient is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
   end if;
-  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text, 1000, interval '1 hour');
-  perform app_private.rate_limit('invite.buyer', buyer.id::text, 5, interval '1 hour');
-  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || recipient, 10, interval '1 hour');
+  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
+  perform app_private.rate_limit('invite.buyer', buyer.id::text);
+  perform app_private.rate_limit('invite.buyer_address', buyer.organization_id || ' ' || recipient);
+  perform app_private.admit_invitation(buyer.organization_id, recipient);
   update app_hidden.buyer_invites i set status = case when i.expires_at <= now() then 'EXPIRED' else 'REVOKED' end
     where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> recipient or i.expires_at <= now());
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)
@@ -43889,6 +46290,30 @@ language sql stable as $function$
     and n.network_sha256 = sha256(convert_to($2, 'UTF8')) and n.last_at > now() - interval '90 days')
 $function$;
 
+-- Whether an organization may write to an address: of a lead, buyer or member of it, or of somebody who agreed.
+create function app_private.is_known_recipient(organization_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.leads l where l.organization_id = $1 and l.email = lower($2)
+      and l.deleted_at is null)
+    or exists (select from app_public.buyers b where b.organization_id = $1 and b.email = lower($2)
+      and b.deleted_at is null)
+    or exists (select from app_hidden.user_identities i
+      join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
+      where i.email = lower($2))
+    or app_private.agreed_recipient($1, $2) is not null
+$function$;
+
+-- Whether enquiries may be forwarded to an address: its owner agreed, or is a member who has confirmed it.
+create function app_private.is_mailbox(organization_id uuid, email text) returns boolean
+language sql stable as $function$
+  select exists (select from app_private.consent_requests r where r.organization_id = $1 and r.email = lower($2)
+      and r.purpose = 'MAILBOX' and r.confirmed_at is not null)
+    or exists (select from app_hidden.user_identities i
+      join app_public.users u on u.id = i.user_id and u.email_verified_at is not null
+      join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
+      where i.email = lower($2))
+$function$;
+
 -- Whether what an execution writes to its lead or buyer is marketing mail. It is not where an event of their own
 --   dealing started it, such as an appointment or a reservation.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
@@ -43928,7 +46353,8 @@ $function$;
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
+    = 0 from app_private.limit_of(name) l);
 end $function$;
 
 -- A new token (256 random bits) for a pending invitation of a buyer and what its mail says; replaces the former
@@ -43963,7 +46389,8 @@ end $function$;
 -- A new token for a request of consent and what its mail says; replaces the former token; nothing where there is
 --   nothing to send, or too much was sent to the address already.
 create function app_private.issue_consent_token(request_id uuid) returns table(
-  token text, email text, purpose text, organization text, project text, expires_at timestamp with time zone
+  token text, email text, purpose text, organization_id uuid, organization text, project text, expires_at timestamp
+  with time zone
 )
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 #variable_conflict use_column
@@ -43972,7 +46399,8 @@ declare
   secret text := app_private.random_text(43);
 begin
   select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
-    and r.confirmed_at is null and r.expires_at > now() for update;
+    and r.confirmed_at is null and r.expires_at > now() and app_private.owner_is_confirmed(r.organization_id)
+    for update;
   -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
   if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
       request.organization_id || ' ' || request.email)
@@ -43981,7 +46409,7 @@ begin
   end if;
   update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
   return query
-    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    select secret, request.email, request.purpose, o.id, o.name::text, p.title::text, request.expires_at
     from app_public.organizations o
     left join app_public.project_contact_messages m on m.id = request.message_id
     left join app_public.projects p on p.id = m.project_id
@@ -44360,6 +46788,41 @@ language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' 
 $function$;
 grant execute on function app_private.mail_account(uuid) to plat_authenticator;
 
+-- What limits mails of an organization to an address: none for a member who has confirmed it.
+create function app_private.mail_limits(organization_id uuid, recipient text) returns table(
+  key text, most integer, within interval, is_outside boolean
+)
+language sql stable as $function$
+  select t.name || ' ' || t.key, l.most, l.within, k.is_outside
+  from (select encode(sha256(convert_to(lower(recipient), 'UTF8')), 'hex') as address) a
+  cross join lateral (
+    -- Of the team: of the organization, or of one that has a part in its projects.
+    select u.email_verified_at is not null as is_confirmed, exists (
+      select from app_public.organization_user_connections m where m.user_id = u.id
+        and (m.organization_id = $1 or exists (select from app_public.project_organizations p
+          where p.owner_id = $1 and p.organization_id = m.organization_id))) as is_team
+    from app_hidden.user_identities i join app_public.users u on u.id = i.user_id where i.email = lower(recipient)
+    union all select false, false
+    limit 1) w
+  cross join lateral (select not w.is_team as is_outside) k
+  cross join lateral (values
+    ('mail.unconfirmed_account', a.address, w.is_team and not w.is_confirmed),
+    ('mail.recipient_and_organization', $1 || ' ' || a.address, not w.is_team),
+    ('mail.recipient', a.address, not w.is_team)) t (name, key, holds)
+  cross join lateral app_private.limit_of(t.name) l
+  where t.holds
+$function$;
+
+-- How many seconds a mail of an organization to an address has to wait; 0 for not at all.
+create function app_private.mail_wait(organization_id uuid, recipient text) returns integer
+language sql as $function$
+  select coalesce(max(greatest(app_private.seconds_to_wait(coalesce(t.moments, '{}'), l.most, l.within),
+    case when l.is_outside then ceil(extract(epoch from (app_private.sending_quota($1, 'MAIL')).frees_at - now()))
+    end)), 0)::int
+  from app_private.mail_limits($1, $2) l left join app_private.tries t on t.key = l.key
+$function$;
+grant execute on function app_private.mail_wait(uuid, text) to plat_worker;
+
 -- The list of a purchase of what hangs on it, or on the lead it came from.
 create function app_private.make_buyer_list(
   table_name text, list_name text, list_description text, list_order text
@@ -44710,6 +47173,60 @@ begin
   end if;
 end $function$;
 
+-- Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by
+--   somebody else at the same time: a deleted record keeps its row and its keys.
+create function app_private.make_parent_checks() returns void
+language plpgsql as $function$
+declare
+  child record;
+  function_name text;
+begin
+  -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
+  for child in
+    select r.oid::regclass as relation, r.relname,
+      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
+        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
+        order by a.attnum) as of_all,
+      string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
+        k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
+      string_agg(distinct format('%I', a.attname), ', ') as columns,
+      string_agg(distinct format('old.%1$I is distinct from new.%1$I', a.attname), ' or ') as moved
+    from pg_constraint k
+    join pg_class r on r.oid = k.conrelid
+    join pg_class p on p.oid = k.confrelid
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
+      and r.relnamespace = 'app_public'::regnamespace
+      and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
+    group by r.oid, r.relname
+  loop
+    function_name := format('tg_%s__parents', child.relname);
+    execute format('create function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
+declare
+  gone text;
+begin
+  if tg_level = ''STATEMENT'' then
+    gone := case
+      %s end;
+  else
+    gone := case
+      %s end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, '' '', 1), split_part(gone, '' '', 2));
+  end if;
+  return null;
+end', child.of_all, child.of_one));
+    execute format('comment on function app_private.%I() is %L', function_name,
+      'Refuses a row of a record that was deleted meanwhile.');
+    execute format('create trigger _970_parents after insert on %s referencing new table as new_rows
+      for each statement execute function app_private.%I()', child.relation, function_name);
+    execute format('create trigger _970_parents_again after update of %s on %s for each row when (%s)
+      execute function app_private.%I()', child.columns, child.relation, child.moved, function_name);
+  end loop;
+end $function$;
+
 create function app_private.make_price_part(
   table_name text, subject text, list_name text, list_description text
 ) returns void
@@ -45015,7 +47532,8 @@ create function app_private.marketing_sender(person_id uuid) returns text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select o.name from app_public.organizations o
   where o.deleted_at is null and o.id = coalesce((select l.organization_id from app_public.leads l where l.id = $1),
-    (select b.organization_id from app_public.buyers b where b.id = $1))
+    (select b.organization_id from app_public.buyers b where b.id = $1),
+    (select r.organization_id from app_private.consent_requests r where r.id = $1))
 $function$;
 grant execute on function app_private.marketing_sender(uuid) to plat_authenticator;
 
@@ -45968,17 +48486,18 @@ begin
   return app_private.lacking_permission(i.organization_id, null, '{org.admin}');
 end $function$;
 
--- Where mail to an organization goes: its address, or its owners' where it has none.
+-- Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners'.
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
 language sql stable security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
-    and o.email is not null
+    and app_private.is_mailbox(o.id, o.email)
   union all
   select i.email::text from app_public.organizations o
     join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
     join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
-    where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
+    where o.id = organization_mailboxes.organization_id and o.deleted_at is null
+      and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $function$;
 
 -- The organization that a job is about, where its payload or the record that it names tells.
@@ -46020,6 +48539,15 @@ begin
   end if;
   return card;
 end $function$;
+
+-- Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people
+--   outside of it.
+create function app_private.owner_is_confirmed(organization_id uuid) returns boolean
+language sql stable as $function$
+  select exists (select from app_public.organization_user_connections m
+    join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+    where m.organization_id = $1 and m.role = 'OWNER' and u.email_verified_at is not null)
+$function$;
 
 -- The deposits that are paid of a purchase that the viewer sees; null of others.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
@@ -46289,6 +48817,14 @@ begin
   insert into app_private.project_cities (project_id, city_id) values (project_id, found_id);
   return true;
 end $function$;
+
+-- Enqueues a job once more, for later.
+create function app_private.postpone_job(task text, payload jsonb, seconds integer) returns void
+language sql as $function$
+  -- Not all at once when there is room again.
+  select app_private.add_job($1, $2, now() + make_interval(secs => $3 + random() * 300))
+$function$;
+grant execute on function app_private.postpone_job(text, jsonb, integer) to plat_worker;
 
 -- What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.
 create function app_private.price_of_deposit(id uuid) returns numeric
@@ -46728,6 +49264,14 @@ begin
   perform app_hidden.fail('BAD_USER_INPUT', format('%s: %s', path, message), jsonb_build_object('field', path));
 end $function$;
 
+create function app_private.refuse_gone(table_name text, column_name text) returns void
+language plpgsql as $function$
+begin
+  perform app_hidden.fail('NOT_FOUND',
+    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
+    jsonb_build_object('field', app_hidden.camel(column_name)));
+end $function$;
+
 -- Refuses a record that lacks what its state requires, on the way into the state and as long as it is there.
 create function app_private.refuse_missing(subject text, state text, record_now jsonb) returns void
 language plpgsql stable as $function$
@@ -47012,6 +49556,17 @@ language sql as $function$
   select app_private.add_job('user__verification_requested', jsonb_build_object('user_id', user_id),
     job_key => 'user__verification_requested ' || user_id)
 $function$;
+
+-- Refuses a buyer who sets the day by which they have to choose.
+create function app_private.require_due_on(p app_public.personalizations) returns void
+language plpgsql stable as $function$
+begin
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
+    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
+      '{"permission": "sale.write", "field": "dueOn"}');
+  end if;
+end $function$;
 
 -- The workflow; refuses whoever may not run it, and one that is not to be started.
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
@@ -48061,12 +50616,38 @@ end $function$;
 create function app_private.send_invite(invite app_public.organization_invites) returns void
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 begin
-  perform app_private.rate_limit('invite.organization', invite.organization_id::text, 200, interval '1 hour');
-  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email, 5, interval '1 hour');
+  perform app_private.rate_limit('invite.organization', invite.organization_id::text);
+  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email);
+  perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));
 end $function$;
+
+-- The quota of an organization as it is now.
+create function app_private.sending_quota(organization_id uuid, channel text) returns app_public.sending_quota
+language sql stable as $function$
+  select row(channel, q.tier, q.per_day, u.used, case when u.used >= q.per_day then coalesce((
+      -- The first hour after which enough of the last 24 has passed.
+      select h.hour + interval '24 hours' from (select c.hour, sum(c.amount) over (order by c.hour) as freed
+        from app_private.sending_counts c where c.organization_id = $1 and c.channel = $2 and c.hour > w.since) h
+      where h.freed > u.used - q.per_day order by h.hour limit 1), now() + interval '24 hours') end
+    )::app_public.sending_quota
+  from (select date_trunc('hour', now()) - interval '24 hours' as since) w
+  cross join lateral (select coalesce(sum(c.amount), 0)::int as used from app_private.sending_counts c
+    where c.organization_id = $1 and c.channel = $2 and c.hour > w.since) u
+  cross join lateral (
+    select 'OPERATOR' as tier, case $2 when 'MAIL' then s.mails else s.messages end as per_day, 0 as place
+      from app_private.sending_changes s where s.organization_id = $1
+    union all
+    select t.name, case $2 when 'MAIL' then t.mails else t.messages end, 1
+      from app_private.sending_tiers t join app_public.organizations o on o.id = $1
+      where o.inserted_at <= now() - t.from_age and (not t.takes_payments or exists (
+        select from app_private.payments_accounts a where a.organization_id = o.id and a.status = 'ENABLED'))
+    order by 3, 2 desc) q
+  where q.per_day is not null
+  order by q.place, q.per_day desc limit 1
+$function$;
 
 -- How well a project serves buyers now, 0 to 100.
 create function app_private.service_index(p app_public.projects) returns integer
@@ -48998,7 +51579,7 @@ declare
   numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
   pause int := (select s.wait_seconds from app_public.workflow_steps s
     where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
-      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+      and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
   if cardinality(subject_ids) > 1000 then
@@ -49303,6 +51884,9 @@ language sql stable as $function$
   select '{workflow.manage}'::text[]
     || app_private.subject_permissions(subject_type, (select t.changes_records from app_hidden.workflow_step_types t
       where t.type = step.type))
+    -- Where a step names the record that it changes, that one.
+    || case when step.config ->> 'record' in ('LEAD', 'BUYER')
+      then app_private.subject_permissions(step.config ->> 'record', true) else '{}' end
     || app_private.definition_permissions(step.config, case when step.type = 'WAIT_FOR_EVENT'
       then step.config ->> 'event' else event end)
 $function$;
@@ -49342,11 +51926,18 @@ begin
         case when coalesce(x.input ->> 'to', 'PERSON') = 'PERSON' and coalesce(b.email, l.email) is null
           then 'The lead or buyer has no e-mail address.'
           when x.input ->> 'to' in ('ASSIGNEE', 'MEMBER') and i.email is null then 'There is nobody to write to.'
+          when coalesce(x.input ->> 'to', 'PERSON') in ('PERSON', 'ADDRESS') and not w.may_send then
+            'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+            'sends a code, verifyEmail takes it.'
+          when x.input ->> 'to' = 'ADDRESS'
+            and not app_private.is_known_recipient(x.organization_id, x.input ->> 'address') then
+            'This address is of no lead, buyer or member, and its owner has not agreed: requestMailConsent asks.'
           when btrim(coalesce(x.input ->> 'subject', '')) = '' or btrim(coalesce(x.input ->> 'body', '')) = ''
             then 'The subject or the text of the mail came out empty.' end as failure
       from app_private.step_people(work) x
       join app_public.workflow_executions e on e.id = x.execution_id
       cross join lateral (select app_private.is_marketing(e.trigger_type, e.trigger_event_id) as is_marketing) n
+      cross join lateral (select app_private.owner_is_confirmed(x.organization_id) as may_send) w
       left join app_public.buyers b on b.id = x.buyer_id
       left join app_public.leads l on l.id = x.lead_id
       left join app_public.leads p on p.id = coalesce(x.lead_id, b.lead_id)
@@ -49551,8 +52142,9 @@ end $function$;
 create function app_private.step_way(step app_public.workflow_steps) returns text
 language sql immutable as $function$
   select case when step.type in ('CALL_WEBHOOK', 'DRAFT_WITH_AI', 'SEND_SMS') then 'CALL'
-    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until') or step.config::text ~ '\{[{%]'
-      and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
+    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until')
+      -- HTML is sanitised there too.
+      or (step.config::text ~ '\{[{%]' or step.config ? 'html') and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
     else 'SQL' end
 $function$;
 
@@ -50586,14 +53178,22 @@ end $function$;
 create function app_private.tg__principal() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
+  used constant uuid := app_hidden.setting('token_id')::uuid;
   lacking text;
 begin
   -- Of what the service does, whoever had it done answers already.
   if app_public.current_user_id() is null then
     return new;
   end if;
+  if used is not null then
+    -- Whoever revokes it at this moment waits, and finds what was made; or was first.
+    perform from app_public.access_tokens t where t.id = used for share;
+    if app_private.token_ended(used) is not null then
+      perform app_hidden.fail('UNAUTHENTICATED', app_private.token_ended(used));
+    end if;
+  end if;
   new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
-    'principal_token_id', app_hidden.setting('token_id')));
+    'principal_token_id', used));
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
@@ -50684,6 +53284,9 @@ declare
   dependent record;
   amount bigint;
 begin
+  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
+  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
@@ -51016,13 +53619,16 @@ declare
 begin
   select p.organization_id, array_remove(array_agg(distinct lower(p.email)), null) into organization, addresses
     from (select l.organization_id, l.email::text from app_public.leads l where l.id = any (lead_ids)
-      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id) p
+      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id
+      union all select r.organization_id, r.email from app_private.consent_requests r where r.id = person_id) p
     group by p.organization_id;
   if organization is null then
     return;
   end if;
   insert into app_private.withdrawn_addresses (organization_id, email) select organization, a from unnest(addresses) a
     order by a on conflict do nothing;
+  update app_private.consent_requests r set confirmed_at = null where r.organization_id = organization
+    and r.email = any (addresses) and r.purpose = 'RECIPIENT' and r.confirmed_at is not null;
   lead_ids := array(
     select l.id from app_public.leads l where l.id = any (array(
         select unnest(lead_ids) union select s.id from app_public.leads s where s.email = any (addresses)
@@ -51078,7 +53684,7 @@ language sql immutable as $function$ select hashtextextended('plat.workflow ' ||
 --   marketing mail, whose consent it rests on, a lead or a purchase without one.
 create function app_private.workflow_mail(execution_id uuid, sequence integer) returns table(
   key text, recipients text[], subject text, body text, html text, reply_to_name text, reply_to_address text,
-  organization text, workflow text, to_team boolean, postal_address text, person_id uuid
+  organization text, workflow text, to_team boolean, postal_address text, person_id uuid, organization_id uuid
 )
 language sql stable as $function$
   select format('workflow %s %s', e.id, r.sequence),
@@ -51100,7 +53706,7 @@ language sql stable as $function$
     r.output ->> 'subject', r.output ->> 'body', r.output ->> 'html',
       coalesce(nullif(concat_ws(' ', a.first_name, a.last_name), ''), o.name), coalesce(i.email, o.email)::text,
       o.name::text, w.name::text,
-    r.output ? 'users', app_hidden.address_line(o.address), n.person_id
+    r.output ? 'users', app_hidden.address_line(o.address), n.person_id, o.id
   from app_public.workflow_step_runs r
   join app_public.workflow_executions e on e.id = r.execution_id
   join app_public.workflows w on w.id = e.workflow_id
@@ -51112,7 +53718,9 @@ language sql stable as $function$
   cross join lateral (
     select case when s.type = 'SEND_EMAIL' and coalesce(s.config ->> 'to', 'PERSON') = 'PERSON'
       and app_private.is_marketing(e.trigger_type, e.trigger_event_id)
-      then coalesce(e.lead_id, b.lead_id, b.id) end as person_id
+      then coalesce(e.lead_id, b.lead_id, b.id)
+      when s.type = 'SEND_EMAIL' and s.config ->> 'to' = 'ADDRESS'
+      then app_private.agreed_recipient(e.organization_id, r.output -> 'to' ->> 0) end as person_id
     from app_public.workflow_steps s where s.id = r.step_id) n
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $function$;
@@ -51884,7 +54492,7 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
   ('BUYERS', 17, 'financingContingency', 't.financing_contingency', 'BOOLEAN', 'boolean', null, false,
     'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.'),
   ('BUYERS', 18, 'amountFinanced', 't.amount_financed', 'MONEY', 'app_public.money', null, false,
-    'How much of it is a loan.'),
+    'How much of it is a loan; a term of the sale, for whoever sees the purchase.'),
   ('BUYERS', 19, 'price', 't.price', 'MONEY', 'app_public.money', null, true, 'Purchase price.'),
   ('BUYERS', 2, 'fullName', 'app_public.buyers_full_name(t)', 'TEXT', 'text', null, true,
     'Given and family name; without them the name on the contract, the company or the e-mail address.'),
@@ -52333,7 +54941,8 @@ insert into app_hidden.report_columns (subject, "position", name, expression, ty
     'When it was signed.'),
   ('PERSONALIZATIONS', 8, 'lockedAt', 't.locked_at', 'DATETIME', 'timestamp with time zone', null, false,
     'Since when it is being built.'),
-  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true, 'By when the options are to be chosen.'),
+  ('PERSONALIZATIONS', 9, 'dueOn', 't.due_on', 'DATE', 'date', null, true,
+    'By when the options are to be chosen; set by the sales team.'),
   ('PHONE_CALLS', 1, 'id', 't.id', 'ID', 'uuid', null, true, 'The id; sorts by time of creation.'),
   ('PHONE_CALLS', 10, 'notes', 't.notes', 'TEXT', 'app_public.long_text', null, false, 'What was said.'),
   ('PHONE_CALLS', 11, 'recordingUrl', 'app_public.phone_calls_recording_url(t)', 'TEXT', 'app_public.url',
@@ -53322,17 +55931,32 @@ insert into app_private.limits (name, most, within, description) values
   ('contact.sender', 5, '01:00:00', 'Messages to organizations and to the operator from one e-mail address.'),
   ('contact_project.network', 60, '01:00:00', 'Messages to projects from one network.'),
   ('contact_project.sender', 10, '01:00:00', 'Messages to a project from one e-mail address.'),
+  ('invite.address', 5, '01:00:00', 'Invitations to an organization for one address.'),
+  ('invite.buyer', 5, '01:00:00', 'Invitations of one buyer.'),
+  ('invite.buyer_address', 10, '01:00:00', 'Invitations of an organization to buyers with one address.'),
+  ('invite.buyers', 1000, '01:00:00', 'Invitations of an organization to its buyers.'),
+  ('invite.organization', 200, '01:00:00', 'Invitations to an organization.'),
+  ('invite.recipient', 10, '24:00:00', 'Invitations of all organizations to one address.'),
   ('login.account', 50, '24:00:00',
     'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
   ('login.account_and_network', 5, '00:15:00', 'Wrong passwords for an account from one network.'),
   ('login.network', 50, '00:15:00', 'Wrong passwords from one network, whatever the account.'),
+  ('mail.recipient', 60, '24:00:00', 'Mails of all organizations to one address outside of them; further ones wait.'),
+  ('mail.recipient_and_organization', 20, '24:00:00',
+    'Mails of one organization to one address outside of it; further ones wait.'),
+  ('mail.unconfirmed_account', 10, '24:00:00',
+    'Mails to the address of an account that has not confirmed it; further ones are not sent.'),
+  ('organization.user', 10, '24:00:00', 'Organizations that one user founds.'),
   ('otp.account', 5, '01:00:00', 'One-time codes for one account; further ones are quietly not sent.'),
   ('otp.network', 60, '01:00:00', 'One-time codes asked for from one network.'),
   ('sign_up.network', 120, '01:00:00', 'New accounts from one network.'),
   ('sign_up.total', 120, '00:01:00', 'New accounts from all networks together.'),
+  ('sms.recipient', 10, '24:00:00', 'Text messages to one number; further ones wait.'),
   ('verification.account', 5, '01:00:00', 'Codes that a user asks for to confirm the address of the account.'),
   ('verification.address', 5, '24:00:00',
-    'Mails to one address because somebody made an account with it; further ones are quietly not sent.');
+    'Mails to one address because somebody made an account with it; further ones are quietly not sent.'),
+  ('verification.login', 1, '24:00:00',
+    'Codes sent because somebody signed in without having confirmed the address of the account.');
 
 insert into app_private.message_rules (opens, closes, most_segments) values
   ('08:00:00', '21:00:00', 6);
@@ -53477,6 +56101,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or i.expires_at < now() - interval ''30 days''))'),
   ('app_private.rate_limits', 'expires_at < now()'),
+  ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
@@ -53628,6 +56253,12 @@ insert into app_private.searchable_tables (table_name, type, texts) values
     select r.id, ''UNIT'', r.organization_id, r.project_id, array_remove(array[r.organization_id, r.project_id, null::uuid, case when (select p.visibility = ''PUBLIC'' and p.archived_at is null from app_public.projects p where p.id = r.project_id) then ''00000000-0000-0000-0000-000000000000''::uuid end], null), r.status <> ''UNRELEASED'',
       r.deleted_at is not null,
       '' '' || app_hidden.search_text(concat_ws('' '', r.title, r.number)) || '' '', app_hidden.search_text(concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)) || '' ''');
+
+insert into app_private.sending_tiers (name, from_age, takes_payments, mails, messages, description) values
+  ('MONTH', '30 days', false, 10000, 1000, 'After a month.'),
+  ('NEW', '00:00:00', false, 200, 20, 'From the first day.'),
+  ('PAYMENTS', '00:00:00', true, 20000, 2000, 'Once it takes payments: the processor knows who it is.'),
+  ('WEEK', '7 days', false, 2000, 200, 'After a week.');
 
 insert into app_private.stored_files (checksum, filemime, filesize, width, height, is_stored, organization_id,
   stored_by_id, pending) values

@@ -99,6 +99,12 @@ export interface Graphql {
   release(): Promise<void>;
 }
 
+/** What signs the texts of a schema. */
+export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
+  signLoginToken: createLoginTokens(jwtKeys).sign,
+  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
+});
+
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql({
   authenticatorUrl,
@@ -149,13 +155,12 @@ export async function startGraphql({
         pool,
         connections: connectionGate(poolSize),
         ...(documentBytes !== undefined && { documentBytes }),
-        signLoginToken: createLoginTokens(jwtKeys).sign,
-        signFileAddress: addresses.sign,
+        ...signs({ jwtKeys, baseUrl }),
         files,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
         paymentTransforms: paymentTransforms(payments, pool),
-        draftTransforms: draftTransforms(drafts, log),
+        draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
         viewerPlace: createViewerPlace(pool, location, log),
         ...(adaptor && { adaptor }),

@@ -50,6 +50,21 @@ export const functionRules: Rule[] = [
           where pg_temp.tag(obj_description(t.oid, 'pg_type'), 'given') is not null)`,
   },
   {
+    name: "lock-of-everybody",
+    why: "A lock with one key for all organizations makes each wait for the others until they have committed.",
+    query: `
+      select f.object, 'Put the organization or the record into its key, or do not wait for it: \`pg_try_advisory_xact_lock\`.' as write
+      from functions f
+      where f.source ~ 'pg_advisory_(xact_)?lock(_shared)?\\(\\s*(\\d+(\\s*,\\s*\\d+)?|hashtext(extended)?\\(\\s*''[^'']*''\\s*(,\\s*\\d+\\s*)?\\))\\s*\\)'`,
+  },
+  {
+    name: "job-key-of-everybody",
+    why: "The key of a job is locked until the transaction that enqueues under it ends, for all organizations alike.",
+    query: `
+      select f.object, 'Put the organization or the record into its job_key.' as write
+      from functions f where f.source ~ 'job_key\\s*=>\\s*''[^'']*''\\s*[,)]'`,
+  },
+  {
     name: "function-unused",
     why: "What nobody calls is read, kept and doubted by everybody.",
     query: `

@@ -10,11 +10,11 @@ export const budgets = {
    * 16 MB beyond its heap with which a thread can still be ended: a larger one ends the process.
    */
   memory: 500_000,
-  /** Milliseconds of all texts of one step together; looked at between two tags or outputs. */
+  /** Milliseconds of the processor for all texts of one step together; looked at between two tags or outputs. */
   textsMs: 500,
   /** Characters of all templates of one definition together. */
   definition: 1_000_000,
-  /** Milliseconds after which a thread is ended that does not come back from one task, such as from a single filter. */
+  /** Milliseconds of the processor after which a thread is ended that does not come back from one task, such as from a single filter. */
   taskMs: 2_000,
 } as const;
 

@@ -4,6 +4,7 @@
  * of time each, so that nobody waits until somebody else's work is done.
  */
 import { availableParallelism } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "../log.ts";
 import { budgets } from "./budget.ts";
@@ -56,6 +57,8 @@ const sliceMs = 50;
 const messageLength = 1_000_000;
 /** What a tenant gets back of its share as time passes. */
 const refill = 0.5;
+/** So many times what a thread may compute may pass meanwhile. */
+const mostPatience = 10;
 /** A thread that has had nothing to do for so long is ended. */
 const idleMs = 60_000;
 /** Of a thread; what has to be kept in memory is bounded by `budgets.memory` long before. */
@@ -156,13 +159,26 @@ export function createCompute({
     watch(thread);
   }
 
-  /** Ends a thread that stays with one item for too long. */
+  /** Ends a thread that computes one item for too long; on a busy machine it may take longer until it has computed as much. */
   function watch(thread: Thread): void {
+    const { worker, since } = thread;
     const item = Atomics.load(thread.progress, 0);
-    thread.timer = setTimeout(() => {
-      if (Atomics.load(thread.progress, 0) === item) void thread.worker.terminate();
-      else watch(thread);
-    }, taskMs);
+    const latest = performance.now() + mostPatience * taskMs;
+    const before = worker.cpuUsage().catch(() => undefined);
+    const look = () => {
+      thread.timer = setTimeout(async () => {
+        const used = await Promise.race([
+          before.then((usage) => worker.cpuUsage(usage)).catch(() => undefined),
+          // Who does not answer is in the middle of something long.
+          pause(taskMs, undefined, { ref: false }),
+        ]);
+        if (!thread.job || thread.since !== since) return;
+        if (Atomics.load(thread.progress, 0) !== item) watch(thread);
+        else if (used && used.user + used.system < taskMs * 1000 && performance.now() < latest) look();
+        else void worker.terminate();
+      }, taskMs);
+    };
+    look();
   }
 
   /** The thread has nothing more to do with its job. */

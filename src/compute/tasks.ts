@@ -2,6 +2,8 @@
  * What the threads compute: a table of functions of plain data, each about one subject of the service. A function may throw
  * BudgetExceeded; what that comes to is in the result, since whoever asked has to tell people.
  */
+import { checkDraft } from "../drafts/check.ts";
+import type { Fact } from "../providers/drafts/index.ts";
 import { checkMapping, mapped, type Mapping } from "../integrations/mapping.ts";
 import { holds } from "../workflows/conditions.ts";
 import { readTexts, type TextChecks } from "../workflows/definitionTexts.ts";
@@ -76,6 +78,19 @@ export const tasks = {
   definition: computed<null, { config: unknown; at: string }[], TextChecks>((_, configs) =>
     readTexts(configs),
   ),
+  /** What is wrong with a draft of a mail, and what it states. */
+  draft: computed<
+    null,
+    {
+      draft: { subject: string; body: string };
+      facts: readonly Fact[];
+      quotes: readonly { text: string }[];
+    },
+    { violations: string[]; used: string[]; loose: string[] }
+  >((_, { draft, facts, quotes }) => {
+    const { violations, used, loose } = checkDraft(draft, facts, quotes);
+    return { violations, used: [...used], loose };
+  }),
   /** When a cron line is due next, as ISO 8601; null where it cannot be read any more. */
   schedule: computed<null, { schedule: string; timeZone: string; after: string }, string | null>(
     (_, { schedule, timeZone, after }) => {

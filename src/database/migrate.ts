@@ -6,13 +6,14 @@ import {
   requireKnown,
   takeOverBaseline,
 } from "./baseline.ts";
+import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./current.ts";
 import type { MigrationLog } from "./migrationLog.ts";
 import { onConnection } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
-import { reconcile } from "./reconcile.ts";
+import { reconcile, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -29,6 +30,8 @@ export interface MigrateOptions {
   current?: boolean;
   /** Makes the reference; in a scratch database beside the target where left out. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
+  /** Told when an existing database has been changed, before it is read again to see whether nothing is missing. */
+  changed?: (reconciled: Reconciled) => Promise<void>;
   /** Asked before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
 }
@@ -78,21 +81,26 @@ async function bring(
 ): Promise<boolean> {
   const { logger: log, folder = migrationsFolder } = options;
   const connectionString = ownerUrl(loginUrl);
-  await migrateJobRunner(connectionString, log);
+  const isNew = applied.length === 0;
   const current = options.current ? await readCurrent(folder) : "";
   const hash = await schemaHash(folder, current);
+  const isDone = !isNew && !old && (await schemaStates(owner))[0] === hash;
+  const files = { folder, current, validate: true };
+  // PERF: made, and what is there read, beside what else there is to do.
+  const making = isNew || isDone ? undefined : options.reference?.(files);
+  const reading = making && onConnection(connectionString, (client) => readCatalog(client, { unknown() {} }));
+  for (const ahead of [making, reading]) ahead?.catch(() => undefined);
+  await migrateJobRunner(connectionString, log);
+
   const chain = { folder, log };
-  if (applied.length === 0) {
+  if (isNew) {
     await runChain(owner, connectionString, chain);
     if (current) await applyCurrent(owner, folder, current, []);
     await createObjects(connectionString, folder, hash);
     return true;
   }
-  if (!old && (await schemaStates(owner))[0] === hash) return false;
-  const files = { folder, current, validate: true };
-  const reference = options.reference
-    ? await options.reference(files)
-    : await readReference(login, loginUrl, files);
+  if (isDone) return false;
+  const reference = await (making ?? readReference(login, loginUrl, files));
   if (options.isOutdated?.()) return false;
   if (old) {
     await takeOverBaseline(owner, baseline!, migrations);
@@ -101,13 +109,21 @@ async function bring(
       `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
     );
   } else await adoptCommitted(owner, migrations.slice(applied.length));
-  await runChain(owner, connectionString, chain);
-  if (options.current && (await appliedCurrent(owner)) !== current) {
+  const isBehind = old || applied.length < migrations.length;
+  if (isBehind) await runChain(owner, connectionString, chain);
+  const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
+  if (isOther) {
     await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
     log?.info({ event: "migration.current" }, "Applied current.sql.");
   }
-  await reconcile(owner, reference.catalog, {
-    declaredTables: reference.declaredTables,
+  const { catalog, declaredTables } = reference;
+  if (options.changed) {
+    const here = isBehind || isOther ? undefined : reading;
+    await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
+    if (options.isOutdated?.()) return false;
+  }
+  await reconcile(owner, catalog, {
+    declaredTables,
     log,
     alongside: (client) => noteSchemaState(client, hash),
   });

@@ -31,11 +31,12 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
   const folder = await scratchFolder("reference");
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
-    const at = (database: string) =>
-      Object.assign(new URL(ownerUrl(postgres.connectionString)), { pathname: `/${database}` }).href;
-    const rootUrl = Object.assign(new URL(postgres.connectionString), { pathname: "/postgres" });
-    const root = new Client({ connectionString: rootUrl.href });
+    const loginAt = (database: string) =>
+      Object.assign(new URL(postgres.connectionString), { pathname: `/${database}` }).href;
+    const at = (database: string) => ownerUrl(loginAt(database));
+    const root = new Client({ connectionString: loginAt("postgres") });
     let chain: Promise<Chain> | undefined;
+    let dropping: Promise<unknown> = Promise.resolve();
     try {
       await root.connect();
       await ensureRoles(root, authenticatorUrl(postgres.connectionString));
@@ -77,14 +78,20 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
         await unused(root, template);
         await root.query(`create database ${name} template ${template} strategy file_copy`);
         await limitDatabase(root, name);
+        let use: Promise<unknown> | undefined;
         try {
-          const reference = await readObjectsOn(at(name), options);
+          const made = () => (use = options.meanwhile?.(loginAt(name)));
+          const reference = await readObjectsOn(at(name), options, made);
           return options.current ? { ...reference, chain: catalog } : reference;
         } finally {
-          await root.query(`drop database ${name} with (force)`);
+          // Nobody waits for it to go.
+          dropping = Promise.all([dropping, use?.catch(() => undefined)])
+            .then(() => root.query(`drop database ${name} with (force)`))
+            .catch(() => undefined);
         }
       },
       stop: async () => {
+        await dropping;
         await chain?.catch(() => undefined);
         await root.end();
         await postgres.stop();

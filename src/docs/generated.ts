@@ -4,7 +4,7 @@ import type { ClientBase } from "pg";
 import { errorsTable } from "./errors.ts";
 import { reportColumns } from "./exports.ts";
 import { importColumns } from "./imports.ts";
-import { limitsTable } from "./limits.ts";
+import { limitsTable, tiersTable } from "./limits.ts";
 import { permissionsTable } from "./permissions.ts";
 import { queryLimitsTable } from "./queryLimits.ts";
 import { stateMachines } from "./states.ts";
@@ -13,6 +13,7 @@ import { workflowOperators, workflowSteps, workflowVariables } from "./workflows
 /** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
 const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [
   ["docs/accounts.md", "limits", limitsTable],
+  ["docs/accounts.md", "tiers", tiersTable],
   ["docs/errors.md", "errors", errorsTable],
   ["docs/exports.md", "columns", reportColumns],
   ["docs/imports.md", "columns", importColumns],

@@ -12,6 +12,18 @@ export async function limitsTable(database: ClientBase): Promise<string> {
   );
 }
 
+/** How much organizations may send, as a Markdown table, from the rows that the database decides by. */
+export async function tiersTable(database: ClientBase): Promise<string> {
+  const { rows } = await database.query<Record<"name" | "mails" | "messages" | "description", string>>(
+    `select name, to_char(mails, 'FM999,999,999') as mails, to_char(messages, 'FM999,999,999') as messages, description
+     from app_private.sending_tiers t order by t.mails`,
+  );
+  return markdownTable(
+    ["Tier", "Mails in 24 hours", "Text messages in 24 hours", "When"],
+    rows.map(({ name, mails, messages, description }) => [`\`${name}\``, mails, messages, description]),
+  );
+}
+
 /** An interval as PostgreSQL writes it, in words. */
 function spoken(within: string): string {
   const [, hours = "0", minutes = "0"] = /^(\d+):(\d+):\d+$/.exec(within) ?? [];

@@ -36,7 +36,7 @@ export interface Verdict {
 
 const limits = { subject: 200, body: 6000 };
 
-/** Checks subject and body, as they would be sent. */
+/** Checks subject and body, as they would be sent. Done by the threads that compute (src/compute). */
 export function checkDraft(
   { subject, body }: { subject: string; body: string },
   facts: readonly Fact[],
@@ -45,6 +45,9 @@ export function checkDraft(
   const text = `${subject}\n${body}`;
   const reading = new Reading(text, facts);
   readForm(reading, subject, body);
+  // PERF: whatever is longer is refused already, and reading takes its square.
+  if (body.length > limits.body || subject.length > limits.subject)
+    return { violations: [...reading.violations], used: reading.used, loose: [] };
   for (const problem of refusedWording(reading.rest)) reading.refuse(problem);
   const echo = repeated(text, quotes, facts);
   if (echo !== undefined) reading.refuse(`It repeats a note: ${excerpt(echo)}.`);

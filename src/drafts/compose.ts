@@ -1,6 +1,6 @@
 /** From a request to what becomes of it: the provider writes, the check decides. */
+import type { Compute } from "../compute/pool.ts";
 import { DraftFailed, type DraftProvider, type DraftRequest } from "../providers/drafts/index.ts";
-import { checkDraft } from "./check.ts";
 
 /** What app_hidden.begin_lead_email and app_private.begin_lead_email_for return. */
 export interface BegunDraft extends DraftRequest {
@@ -25,14 +25,27 @@ export interface Outcome {
 const mostWarnings = 20;
 
 /**
- * Has a draft written and checks it. No connection of the database is held meanwhile.
+ * Has a draft written and checked. No connection of the database is held meanwhile.
+ * @param by what checks it, and for whom: the id of an organization or user.
  * @throws DraftFailed
  */
-export async function composeDraft(provider: DraftProvider, begun: BegunDraft): Promise<Outcome> {
+export async function composeDraft(
+  provider: DraftProvider,
+  begun: BegunDraft,
+  { compute, tenant }: { compute: Compute; tenant: string },
+): Promise<Outcome> {
   if (begun.doNotContact)
     return { status: "BLOCKED", warnings: ["The lead has asked not to be contacted.", ...begun.warnings] };
   const written = await provider.write(begun);
-  const { violations, used, loose } = checkDraft(written, begun.facts, begun.quotes);
+  const { subject, body } = written;
+  const [checked] = await compute.run(tenant, "draft", null, [
+    { draft: { subject, body }, facts: begun.facts, quotes: begun.quotes },
+  ]);
+  const { violations, loose, ...verdict } =
+    "value" in checked!
+      ? checked.value
+      : { violations: ["The draft takes too long to check."], used: [], loose: [] };
+  const used = new Set(verdict.used);
   const known = new Set(begun.facts.map(({ key }) => key));
   for (const key of written.factKeys)
     if (known.has(key)) used.add(key);
@@ -47,8 +60,8 @@ export async function composeDraft(provider: DraftProvider, begun: BegunDraft): 
   if (violations.length > 0) return { status: "BLOCKED", warnings, model, language };
   return {
     status: "COMPLETED",
-    subject: written.subject,
-    body: written.body,
+    subject,
+    body,
     facts: begun.facts
       .filter(({ key }) => used.has(key))
       .map(({ statement, subjectType, subjectId, field }) => ({

@@ -1,5 +1,6 @@
 /** A draft that the service itself asks for, such as a step of a workflow. */
 import type { DraftProvider } from "../providers/drafts/index.ts";
+import type { Compute } from "../compute/pool.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
 
 /** A pool or connection of the owner or of plat_worker, with no transaction open. */
@@ -21,12 +22,14 @@ export interface DraftOrder {
 
 /**
  * Writes a draft for a lead and keeps it as a generation. Nothing is sent.
+ * @param by what checks it, and for which organization.
  * @returns the settled row: COMPLETED, or BLOCKED with warnings
  * @throws DraftFailed, once the row is FAILED; coded errors of the database, such as RATE_LIMITED and NOT_FOUND
  */
 export async function draftLeadEmail(
   database: Queries,
   provider: DraftProvider,
+  by: { compute: Compute; tenant: string },
   { leadId, purpose, tone, language, instructions, requestedBy, request }: DraftOrder,
 ): Promise<{ id: string; status: string; subject: string | null; body: string | null; warnings: string[] }> {
   const { rows } = await database.query(
@@ -58,7 +61,7 @@ export async function draftLeadEmail(
   }
   let outcome: Outcome;
   try {
-    outcome = await composeDraft(provider, begun);
+    outcome = await composeDraft(provider, begun, by);
   } catch (error) {
     await settle(failedOutcome(error));
     throw error;

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Compute } from "../compute/pool.ts";
 import { CodedError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
@@ -14,6 +15,7 @@ import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./co
 /** The implementation of the tag. */
 export function draftTransforms(
   provider: DraftProvider,
+  compute: Compute,
   log: Logger,
 ): Record<"composeLeadEmail", ArgumentTransform> {
   return {
@@ -46,7 +48,7 @@ export function draftTransforms(
       }
       let outcome: Outcome;
       try {
-        outcome = await composeDraft(provider, begun);
+        outcome = await composeDraft(provider, begun, { compute, tenant: context.claims.userId! });
       } catch (error) {
         const failed = failedOutcome(error);
         await ask("select app_private.fail_lead_email($1, $2) as result", [id, failed.error]);

@@ -61,6 +61,52 @@ export async function deliverToEach(
   if (failures.length > 0) throw failures[0];
 }
 
+/**
+ * Sends a mail of an organization to each recipient, as far as its quota and the limits of the address allow, and counts what was taken.
+ * @param recipients several have one key each, made of that of the message.
+ * @returns how many seconds those have to wait who were not written to; 0 where there are none.
+ * @throws the first failure, after all were tried.
+ */
+export async function deliverWithinQuota(
+  helpers: JobHelpers,
+  organizationId: string,
+  recipients: string | string[],
+  message: Omit<MailMessage, "to">,
+  senderId?: string | null,
+): Promise<number> {
+  const failures: unknown[] = [];
+  let longest = 0;
+  for (const to of [recipients].flat()) {
+    if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
+    const key = recipients === to ? message.key : `${message.key} ${to}`;
+    if (await isSettled(helpers, key)) continue;
+    const { rows } = await helpers.query<{ wait: number }>("select app_private.mail_wait($1, $2) as wait", [
+      organizationId,
+      to,
+    ]);
+    const { wait } = rows[0]!;
+    longest = Math.max(longest, wait);
+    if (wait > 0) continue;
+    try {
+      if (await deliver(helpers, { ...message, to, key }, senderId))
+        await helpers.query("select app_private.count_mail($1, $2)", [organizationId, to]);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return longest;
+}
+
+/** Enqueues the job once more, for when there is room again. */
+export async function postpone(helpers: JobHelpers, payload: unknown, seconds: number): Promise<void> {
+  await helpers.query("select app_private.postpone_job($1, $2, $3)", [
+    helpers.job.task_identifier,
+    JSON.stringify(payload),
+    seconds,
+  ]);
+}
+
 async function note(
   { query }: JobHelpers,
   { key, to }: MailMessage,

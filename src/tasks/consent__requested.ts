@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { deliver, isSettled } from "../jobs/deliver.ts";
+import { deliverWithinQuota, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { consentRequest } from "../providers/mail/templates.ts";
 
@@ -14,6 +14,7 @@ const task: Task = async (payload, helpers) => {
   const { rows } = await helpers.query<{
     token: string;
     email: string;
+    organization_id: string;
     purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
     organization: string;
     project: string | null;
@@ -21,9 +22,12 @@ const task: Task = async (payload, helpers) => {
   }>("select * from app_private.issue_consent_token($1)", [id]);
   const request = rows[0];
   if (!request) return;
-  const { email, token, expires_at: expiresAt, ...what } = request;
+  const { email, token, organization_id: organizationId, expires_at: expiresAt, ...what } = request;
   const link = `${helpers.serviceUrl}/confirm/${token}`;
-  await deliver(helpers, { key, to: email, ...consentRequest({ ...what, link, expiresAt }) });
+  await deliverWithinQuota(helpers, organizationId, email, {
+    key,
+    ...consentRequest({ ...what, link, expiresAt }),
+  });
 };
 
 export default task;

@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { deliver } from "../jobs/deliver.ts";
+import { deliverWithinQuota, postpone } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
 import { acceptedDraft } from "../providers/mail/templates.ts";
@@ -13,6 +13,7 @@ interface Mail {
   organization: string;
   postalAddress: string | null;
   leadId: string;
+  organizationId: string;
 }
 
 /**
@@ -22,24 +23,26 @@ interface Mail {
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   const { rows } = await helpers.query<Mail>(
-    `select recipient, subject, body, sender, reply_to as "replyTo", organization, postal_address as "postalAddress", lead_id as "leadId"
+    `select recipient, subject, body, sender, reply_to as "replyTo", organization, postal_address as "postalAddress", lead_id as "leadId", organization_id as "organizationId"
      from app_private.generation_mail($1, $2)`,
     [id, idOf(payload, "senderId")],
   );
   const mail = rows[0];
   if (!mail) return;
   const unsubscribe = await unsubscribeLink(helpers, { kind: marketing, readerId: mail.leadId });
-  await deliver(
+  const wait = await deliverWithinQuota(
     helpers,
+    mail.organizationId,
+    mail.recipient,
     {
       key: `generation ${id}`,
-      to: mail.recipient,
       ...(mail.replyTo && { replyTo: { name: mail.sender, address: mail.replyTo } }),
       unsubscribe,
       ...acceptedDraft({ ...mail, unsubscribe }),
     },
     idOf(payload, "senderId"),
   );
+  if (wait > 0) await postpone(helpers, payload, wait);
 };
 
 export default task;

@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { deliver, isSettled } from "../jobs/deliver.ts";
+import { deliverWithinQuota, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { renderItem, type Item } from "../notifications/items.ts";
 import { unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
@@ -8,6 +8,7 @@ import { notification } from "../providers/mail/templates.ts";
 interface Mail {
   to: string;
   memberId: string;
+  organizationId: string;
   kind: string;
   kindName: string;
   heading: string;
@@ -34,9 +35,9 @@ const task: Task = async (payload, helpers) => {
     const unsubscribe = await unsubscribeLink(helpers, { kind: mail.kind, readerId: mail.memberId });
     const [first] = mail.items;
     const { name, email } = first!.data;
-    await deliver(helpers, {
+    // To an account that has not confirmed its address, few are sent; the rest is dropped.
+    await deliverWithinQuota(helpers, mail.organizationId, mail.to, {
       key,
-      to: mail.to,
       // One visitor's message is answered by answering the mail.
       ...(mail.count === 1 &&
         first!.subjectType === "contact_message" && {

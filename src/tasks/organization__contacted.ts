@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { deliverToEach } from "../jobs/deliver.ts";
+import { deliverWithinQuota } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { organizationContacted, type VisitorMessage } from "../providers/mail/templates.ts";
 
@@ -9,8 +9,10 @@ import { organizationContacted, type VisitorMessage } from "../providers/mail/te
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  const { rows } = await helpers.query<VisitorMessage & { organization: string; mailboxes: string[] }>(
-    `select c.name, c.email, c.phone, c.message, o.name as organization,
+  const { rows } = await helpers.query<
+    VisitorMessage & { organization: string; organizationId: string; mailboxes: string[] }
+  >(
+    `select c.name, c.email, c.phone, c.message, o.name as organization, o.id as "organizationId",
        array(select app_private.organization_mailboxes(o.id)) as mailboxes
      from app_private.contact_messages c join app_public.organizations o on o.id = c.organization_id
      where c.id = $1`,
@@ -18,7 +20,8 @@ const task: Task = async (payload, helpers) => {
   );
   const message = rows[0];
   if (!message) return;
-  await deliverToEach(helpers, message.mailboxes, {
+  // Of an address that nobody has confirmed, what is above its limit stays in the database.
+  await deliverWithinQuota(helpers, message.organizationId, message.mailboxes, {
     key: `organization contacted ${id}`,
     replyTo: { name: message.name, address: message.email },
     ...organizationContacted(message),

@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { deliverToEach } from "../jobs/deliver.ts";
+import { deliverWithinQuota, postpone } from "../jobs/deliver.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
 import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
 import { composedMail } from "../providers/mail/templates.ts";
@@ -18,17 +18,18 @@ interface Mail {
   senderId: string | null;
   postalAddress: string | null;
   personId: string | null;
+  organizationId: string;
 }
 
 /**
  * Sends the mail of the step {executionId, sequence} of a workflow.
- * Run twice: goes to those only who did not get it.
+ * Run twice: goes to those only who did not get it. Above the quota of the organization it waits.
  */
 const task: Task = async (payload, helpers) => {
   const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];
   const { rows } = await helpers.query<Mail>(
     `select key, recipients, subject, body, html, reply_to_name as "replyName", reply_to_address as "replyAddress", organization, workflow, to_team as "toTeam",
-       postal_address as "postalAddress", person_id as "personId",
+       postal_address as "postalAddress", person_id as "personId", organization_id as "organizationId",
        case when not to_team then app_private.workflow_mail_sender($1) end as "senderId"
      from app_private.workflow_mail($1, $2)`,
     place,
@@ -40,8 +41,9 @@ const task: Task = async (payload, helpers) => {
     mail.personId === null
       ? undefined
       : await unsubscribeLink(helpers, { kind: marketing, readerId: mail.personId });
-  await deliverToEach(
+  const wait = await deliverWithinQuota(
     helpers,
+    mail.organizationId,
     mail.recipients,
     {
       key,
@@ -51,7 +53,8 @@ const task: Task = async (payload, helpers) => {
     },
     mail.senderId,
   );
-  await helpers.query("select app_private.note_workflow_mail($1, $2)", place);
+  if (wait > 0) await postpone(helpers, payload, wait);
+  else await helpers.query("select app_private.note_workflow_mail($1, $2)", place);
 };
 
 export default task;

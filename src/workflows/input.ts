@@ -2,6 +2,7 @@
  * What the config of a step comes to for one execution: conditions are evaluated, variables looked up, texts written. Loaded by the
  * threads that compute.
  */
+import { sanitizeMailHtml } from "../providers/mail/sanitizeHtml.ts";
 import { holds } from "./conditions.ts";
 import { lookUp } from "./paths.ts";
 import { createWriter } from "./templates.ts";
@@ -23,6 +24,7 @@ export function inputOf({ type, config }: Step, data: Record<string, unknown>): 
   const { write, writeAll } = createWriter(data);
   const { html, ...texts } = config;
   const input = writeAll(texts) as Record<string, unknown>;
-  if (html !== undefined) input.html = typeof html === "string" ? write(html, { html: true }) : html;
+  if (html !== undefined)
+    input.html = typeof html === "string" ? sanitizeMailHtml(write(html, { html: true })) : html;
   return input;
 }

@@ -368,16 +368,21 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
 
   /** Asks for the draft of a step; a second attempt gets what the first one did. */
   async function draft({ call }: Run, input: unknown): Promise<{ input: unknown } | { error: string }> {
-    const { leadId, requestedBy, messageId } = call;
+    const { leadId, requestedBy, messageId, organizationId } = call;
     if (!leadId) return { error: "There is no lead to write to." };
     try {
       const { instructions } = input as { instructions?: string };
-      const { id, ...written } = await draftLeadEmail(pool, drafts, {
-        leadId,
-        requestedBy,
-        instructions: instructions ?? null,
-        request: messageId,
-      });
+      const { id, ...written } = await draftLeadEmail(
+        pool,
+        drafts,
+        { compute, tenant: organizationId },
+        {
+          leadId,
+          requestedBy,
+          instructions: instructions ?? null,
+          request: messageId,
+        },
+      );
       return { input: { generationId: id, ...written } };
     } catch (error) {
       return { error: (error as Error).message };

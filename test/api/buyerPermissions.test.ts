@@ -36,6 +36,7 @@ lot.buyer                             | yes    | yes    | yes    | yes    | null
 lead.buyer                            | yes    | yes    | yes    | yes    | hidden | hidden  | hidden | hidden | hidden   | hidden
 viewer.purchases                      | none   | none   | none   | none   | none   | none    | 1      | 1      | none     | hidden
 buyer.dob                             | yes    | yes    | null   | null   | hidden | hidden  | null   | hidden | hidden   | hidden
+buyer.amountFinanced                  | yes    | yes    | yes    | yes    | hidden | hidden  | yes    | hidden | hidden   | hidden
 buyer.metadata                        | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
 buyer.metadata of the seller          | yes    | yes    | yes    | yes    | yes    | hidden  | hidden | hidden | hidden   | hidden
 buyer.lead                            | yes    | yes    | yes    | yes    | hidden | hidden  | null   | hidden | hidden   | hidden
@@ -95,7 +96,9 @@ const look =
   (field: string, id: string, path = ""): Operation =>
   async (person) => {
     const members = path.split(".").filter(Boolean);
-    const leaf = /^(dob|metadata|email|phone)$/.test(members.at(-1) ?? "") ? "" : "{ __typename }";
+    const leaf = /^(dob|amountFinanced|metadata|email|phone)$/.test(members.at(-1) ?? "")
+      ? ""
+      : "{ __typename }";
     const selection = members.length
       ? `{ ${members.join(" { ")} ${leaf} ${"}".repeat(members.length - 1)} }`
       : "{ id }";
@@ -201,7 +204,7 @@ beforeAll(async () => {
   known.response = await create("createOfferResponse", { offerId: known.offer, action: "ACCEPT" });
   known.own = await create("convertLead", { leadId: known.lead });
   await owen.get(
-    `mutation ($id: ID!) { updateBuyer(input: { id: $id, dob: "1980-01-02", metadata: { a: 1 } }) { id } }`,
+    `mutation ($id: ID!) { updateBuyer(input: { id: $id, dob: "1980-01-02", amountFinanced: 300000, metadata: { a: 1 } }) { id } }`,
     {
       id: known.own,
     },
@@ -276,6 +279,7 @@ beforeAll(async () => {
       return { ...answer, data: { value: answer.data.viewer?.purchases ?? "hidden" } };
     },
     "buyer.dob": look("buyer", known.own, "dob"),
+    "buyer.amountFinanced": look("buyer", known.own, "amountFinanced"),
     "buyer.metadata": look("buyer", known.own, "metadata"),
     "buyer.metadata of the seller": look("buyer", known.sams, "metadata"),
     "buyer.lead": look("buyer", known.own, "lead"),
@@ -754,6 +758,7 @@ describe("who may do what with purchases", () => {
         "agent",
         "agentId",
         "agreements",
+        "amountFinanced",
         "appointments",
         "assignee",
         "assigneeId",

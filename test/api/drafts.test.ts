@@ -13,6 +13,7 @@ import {
 } from "../../src/providers/drafts/index.ts";
 import type { Person } from "../harness/api.ts";
 import { createLead, createProject, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
+import { testCompute } from "../harness/compute.ts";
 import { refusal } from "../harness/people.ts";
 import { createIn } from "../harness/records.ts";
 import { programOf } from "../harness/world.ts";
@@ -26,6 +27,7 @@ const suggestion = `mutation ($input: SuggestLeadEmailInput!) { suggestLeadEmail
 const acceptance = `mutation ($input: AcceptGenerationInput!) { acceptGeneration(input: $input) { ${fields} } }`;
 const disposal = `mutation ($input: DiscardGenerationInput!) { discardGeneration(input: $input) { ${fields} } }`;
 
+const by = { compute: testCompute(), tenant: "tests" };
 let world: Portfolio;
 let homes: { bought: string; reserved: string };
 /** What the provider was told, and what it does. */
@@ -519,7 +521,7 @@ test("the service drafts for itself, with what is public of prices", async () =>
   const pool = new Pool({ connectionString: world.database.ownerUrl, max: 1 });
   try {
     const order = { leadId: lead, tone: "CONCISE", requestedBy: world.owen.id };
-    expect(await draftLeadEmail(pool, embedded, order)).toMatchObject({
+    expect(await draftLeadEmail(pool, embedded, by, order)).toMatchObject({
       status: "COMPLETED",
       body: expect.stringContaining("CAD 425,000"),
     });
@@ -535,11 +537,11 @@ test("the service drafts for itself, with what is public of prices", async () =>
       world.owen.id,
       step.request,
     ]);
-    const first = await draftLeadEmail(pool, counted, step);
-    expect(await draftLeadEmail(pool, counted, step)).toEqual(first);
+    const first = await draftLeadEmail(pool, counted, by, step);
+    expect(await draftLeadEmail(pool, counted, by, step)).toEqual(first);
     expect(asked).toHaveLength(1);
     const failing = { name: "TEST", write: () => Promise.reject(new DraftFailed("Out of order.", true)) };
-    await expect(draftLeadEmail(pool, failing, order)).rejects.toThrow("Out of order.");
+    await expect(draftLeadEmail(pool, failing, by, order)).rejects.toThrow("Out of order.");
     expect((await rowOf(lead))[0]).toMatchObject({ status: "FAILED", error: "Out of order." });
   } finally {
     await pool.end();

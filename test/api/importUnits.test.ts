@@ -346,6 +346,46 @@ test("a dry run answers what would be and keeps nothing", async () => {
   expect(await events(projectId)).toEqual([]);
 });
 
+test("holds up nobody who changes what it leaves as it is", async () => {
+  const projectId = await newProject();
+  await create("createFloorPlan", { projectId, title: "A", code: "A" });
+  const other = await create("createFloorPlan", { projectId, title: "B", code: "B" });
+  const { units } = await importing({ projectId }, "number,floorPlan,title\n1,A,One\n2,A,Two\n");
+  const rows = (file: [string, string, string][]) =>
+    JSON.stringify(file.map((cells, n) => [n + 2, null, ...cells]));
+  const client = await world.owner.connect();
+  try {
+    // The import of a file that changes the second unit only, before its commit.
+    await client.query("begin");
+    await client.query(
+      "select set_config('plat.user_id', $1, true), set_config('role', 'plat_user', true), app_hidden.begin_import('importUnits', $2, '{number,floorPlan,title}')",
+      [world.owen.id, projectId],
+    );
+    await client.query("select app_hidden.add_import_rows('importUnits', '{number,floor_plan,title}', $1)", [
+      rows([
+        ["1", "A", "One"],
+        ["2", "A", "Second"],
+      ]),
+    ]);
+    const { rows: done } = await client.query(
+      "select updated_count, skipped_count from app_public.import_units($1, '{}', false, true)",
+      [projectId],
+    );
+    expect(done).toEqual([{ updated_count: 1, skipped_count: 1 }]);
+    const { updateUnit } = await world.owen.get(
+      `mutation ($id: ID!) { updateUnit(input: { id: $id, title: "Changed" }) { title } }`,
+      { id: units[0].id },
+    );
+    expect(updateUnit.title).toBe("Changed");
+    await world.owen.get(`mutation ($id: ID!) { updateFloorPlan(input: { id: $id, title: "B2" }) { id } }`, {
+      id: other,
+    });
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+});
+
 test("refuses a file without the columns that it takes, and one that is no CSV", async () => {
   const projectId = await newProject();
   for (const [file, expected] of [

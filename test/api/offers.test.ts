@@ -606,6 +606,20 @@ describe("refused", () => {
     });
   });
 
+  test("an offer to one of another negotiation, which is as unknown as one that there is not", async () => {
+    const elsewhere = await table.offer(await table.negotiation(), "SELLER", 100);
+    const negotiationId = await table.negotiation();
+    const answers = [];
+    for (const parentId of [elsewhere, "00000000-0000-7000-8000-000000000000"]) {
+      const { requestId: _, ...refusal } = await refusals(() =>
+        table.refused("createOffer", { negotiationId, side: "BUYER", price: "1", parentId }),
+      );
+      answers.push(refusal);
+    }
+    expect(answers[0]).toMatchObject({ code: "NOT_FOUND", field: "parentId" });
+    expect(answers[1]).toEqual(answers[0]);
+  });
+
   test("an offer in a negotiation that was accepted or called off", async () => {
     const accepted = await table.negotiation();
     await table.answer(await table.offer(accepted, "BUYER", 100), "ACCEPT");

@@ -453,6 +453,13 @@ describe("who may", () => {
     });
     await expect(credit(id, "100", {}, bo)).rejects.toThrow(/FORBIDDEN/);
     await expect(discount(id, "100", {}, bo)).rejects.toThrow(/FORBIDDEN/);
+    // By when they have to choose, the sales team says.
+    const byTheTeam = { code: "FORBIDDEN", permission: "sale.write", field: "dueOn" };
+    await change({ id, dueOn: "2031-01-31" });
+    expect(await refuse({ id, dueOn: "2032-01-31" }, bo)).toMatchObject(byTheTeam);
+    expect(await refuse({ id, dueOn: null }, bo)).toMatchObject(byTheTeam);
+    expect(await refuseNew({ unitId: mine, buyerId, dueOn: "2032-01-31" }, bo)).toMatchObject(byTheTeam);
+    await change({ id, dueOn: "2031-01-31" }, bo); // which is what it is
     await change({ id, status: "SUBMITTED" }, bo);
     for (const status of ["APPROVED", "CHANGES_REQUESTED"])
       expect(await refuse({ id, status }, bo)).toMatchObject({ code: "FORBIDDEN", permission: "sale.write" });

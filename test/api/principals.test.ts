@@ -5,6 +5,7 @@ import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
+import { createBuyer } from "../harness/deals.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { join, programOf, startWorld, type World } from "../harness/world.ts";
 import { until } from "../harness/until.ts";
@@ -331,6 +332,10 @@ test("a workflow reads and changes only what the token may that made, changed or
   const denied = async (step: object, rest = {}) =>
     (await sender.refused(create, workflowInput({ steps: [step], ...rest }))).permission;
   expect(await denied({ type: "ADD_TAG", config: { tag: "hot" } })).toBe("lead.write");
+  const writer = await program(["workflow.*", "lead.*", "org.member"]);
+  const note = { type: "UPDATE_FIELD", config: { record: "BUYER", field: "company", value: "Sold" } };
+  const { permission } = await writer.refused(create, workflowInput({ steps: [note] }));
+  expect(permission).toBe("buyer.read");
   expect(await denied({ type: "SEND_EMAIL", config: { subject: "Hi", body: "You" } })).toBe("lead.write");
   expect(
     await denied({ type: "CALL_WEBHOOK", config: { url: receiver.url, body: { d: "{{ buyer.phone }}" } } }),
@@ -477,6 +482,59 @@ test("a token invites, and gives roles, within its own scopes; what it offered e
     [made.id],
   );
   expect(ended).toEqual([{ status: "REVOKED", revoked_reason: 'The access token "Robot" was revoked.' }]);
+});
+
+test("a token lets a buyer see a purchase only where it sees all of that itself", async () => {
+  const purchase = await createBuyer(world.owen, world.project);
+  const invite =
+    "mutation ($id: ID!, $email: EmailAddress!) { inviteBuyer(input: { buyerId: $id, email: $email }) }";
+  const mine = { id: purchase, email: world.olga.email };
+  for (const [scopes, code] of [
+    [["buyer.write"], "NOT_FOUND"],
+    [["buyer.read"], "FORBIDDEN"],
+    [["buyer.read", "buyer.write"], "FORBIDDEN"],
+  ] as const)
+    expect([scopes, (await (await program([...scopes])).refused(invite, mine)).code]).toEqual([scopes, code]);
+  const robot = await program(["buyer.*", "sale.read"]);
+  await robot.get(invite, mine);
+  const { rows } = await world.owner.query("select id from app_hidden.buyer_invites where buyer_id = $1", [
+    purchase,
+  ]);
+  const { rows: issued } = await world.owner.query(
+    "select token from app_private.issue_buyer_invite_token($1, 1)",
+    [rows[0].id],
+  );
+  await revoke(robot);
+  expect(
+    await world.olga.refused(mutationOf("acceptBuyerInvite", "{ id }"), {
+      input: { token: issued[0].token },
+    }),
+  ).toMatchObject({ code: "BAD_USER_INPUT" });
+});
+
+test("an invitation is accepted only while whoever sent it may invite", async () => {
+  const admin = await world.signUp("Amy Admin");
+  await join(world, world.harbour.id, admin, "ADMIN");
+  const guest = await world.signUp("Gus Guest");
+  const { createOrganizationInvite: made } = await admin.get(
+    mutationOf("createOrganizationInvite", "{ id }"),
+    {
+      input: { organizationId: world.harbour.id, email: guest.email, role: "ADMIN" },
+    },
+  );
+  const { rows } = await world.owner.query("select token from app_private.issue_invite_token($1, 1)", [
+    made.id,
+  ]);
+  // Past the triggers, which would have revoked it.
+  await world.owner.query(
+    `begin; set local session_replication_role = replica;
+     update app_public.organization_user_connections set role = 'MEMBER' where user_id = '${admin.id}'; commit`,
+  );
+  expect(
+    await guest.refused(mutationOf("acceptOrganizationInvite", "{ role }"), {
+      input: { token: rows[0].token },
+    }),
+  ).toMatchObject({ code: "BAD_USER_INPUT", field: "token" });
 });
 
 test("a child of a token has what the token has, at most", async () => {

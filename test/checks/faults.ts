@@ -272,6 +272,24 @@ export const faults: Fault[] = [
     says: /`perform app_hidden\.require_viewer\(\);`/,
   },
   {
+    rule: "lock-of-everybody",
+    table: "hallways",
+    sql: `create function app_private.tg_hallways__count() returns trigger language plpgsql volatile as $$
+      begin perform pg_advisory_xact_lock(hashtextextended('hallways', 0)); return null; end $$;
+      create trigger _500_count after insert on app_public.hallways for each row execute function app_private.tg_hallways__count()`,
+    object: "app_private.tg_hallways__count()",
+    says: /pg_try_advisory_xact_lock/,
+  },
+  {
+    rule: "job-key-of-everybody",
+    table: "letterboxes",
+    sql: `create function app_private.tg_letterboxes__count() returns trigger language plpgsql volatile as $$
+      begin perform app_private.add_job('search__catch_up', job_key => 'letterboxes'); return null; end $$;
+      create trigger _500_count after insert on app_public.letterboxes for each row execute function app_private.tg_letterboxes__count()`,
+    object: "app_private.tg_letterboxes__count()",
+    says: /job_key/,
+  },
+  {
     rule: "function-unused",
     sql: "create function app_hidden.calls_nobody() returns int language sql immutable as $$ select 1 $$",
     object: "app_hidden.calls_nobody()",

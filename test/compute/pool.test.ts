@@ -94,6 +94,18 @@ describe("texts of a step share one budget", () => {
   });
 });
 
+test("the templates of a mapping share a budget as well", async () => {
+  const event = { data: { name: "Ada" } };
+  const map = (mapping: Record<string, string>) => compute.run("tenant", "mapping", mapping, [event]);
+  expect(
+    await map({ who: "data.name", loud: "{{ data.name | upcase }}", broken: "{{ data.name | nope }}" }),
+  ).toEqual([{ value: { who: "Ada", loud: "ADA", broken: null } }]);
+  expect(await map({ who: "data.name", a: slowLoop, b: slowLoop })).toEqual([over]);
+  expect(
+    await compute.run("tenant", "mappingFault", null, [{ who: "data name" }, { who: "data.name" }]),
+  ).toEqual([{ value: { at: "config.mapping.who", message: expect.any(String) } }, { value: null }]);
+});
+
 test("a thread that does not come back is ended; the item it was at fails, all others are computed", async () => {
   const texts = ["{{ lead.name }}", slowFilter, "{{ lead.name | upcase }}", slowFilter, "last"];
   const results = await compute.run(

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { until } from "../harness/until.ts";
+import { picture } from "../harness/upload.ts";
 import type { Person } from "../harness/api.ts";
 
 let world: Portfolio;
@@ -65,7 +66,7 @@ async function side(person: Person, organizationId: string, address: string): Pr
       status: "AVAILABLE",
       price: "1",
     });
-  const unitIds = await Promise.all(Array.from({ length: 12 }, (_, n) => unit(n)));
+  const unitIds = await Promise.all(Array.from({ length: 25 }, (_, n) => unit(n)));
   const { id: leadId } = await createLead(person, {
     projectId,
     name: "Gwendolyn Twinning",
@@ -118,6 +119,12 @@ const work: Record<string, (side: Side) => Promise<unknown>> = {
     createIn(person)("createReservation", { leadId, unitId: unitIds.pop()!, acceptedTerms: true }),
   importUnits: ({ person, projectId }) => importUnits(person, projectId, 20),
   [many]: ({ person, projectId }) => importUnits(person, projectId, 1_100),
+  // The same picture as everybody's: contents are kept once.
+  uploadProjectImage: async ({ person, projectId }) =>
+    createIn(person)("uploadProjectImage", {
+      projectId,
+      file: `data:image/png;base64,${(await picture()).toString("base64")}`,
+    }),
   createWebhook: ({ person, organizationId }) =>
     createIn(person)("createWebhook", {
       organizationId,

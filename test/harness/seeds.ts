@@ -14,19 +14,26 @@ export const long = process.env.TEST_LONG === "1";
 const file = resolve(import.meta.dirname, "../seeds.json");
 const freshSeeds = 10;
 
-/** A random test: `play` does the same for the same seed. */
-export function testWithSeeds(name: string, play: (seed: number) => Promise<void>): void {
-  if (!process.env.SEED) test.each([1, ...(read()[name] ?? [])])(`${name}, seed %i`, (seed) => play(seed));
+/**
+ * A random test: `play` does the same for the same seed.
+ * @param withinMs how long one may take; as other tests when absent.
+ */
+export function testWithSeeds(name: string, play: (seed: number) => Promise<void>, withinMs?: number): void {
+  if (!process.env.SEED)
+    test.each([1, ...(read()[name] ?? [])])(`${name}, seed %i`, (seed) => play(seed), withinMs);
   if (!long) return;
   const fresh = process.env.SEED
     ? [Number(process.env.SEED)]
     : Array.from({ length: freshSeeds }, () => randomInt(2 ** 31));
   process.stderr.write(`${name}: new seeds ${fresh.join(", ")}\n`);
-  test.each(fresh)(`${name}, new seed %i`, (seed) =>
-    play(seed).catch((error: unknown) => {
-      keep(name, seed);
-      throw error;
-    }),
+  test.each(fresh)(
+    `${name}, new seed %i`,
+    (seed) =>
+      play(seed).catch((error: unknown) => {
+        keep(name, seed);
+        throw error;
+      }),
+    withinMs,
   );
 }
 

@@ -52,3 +52,21 @@ export async function signUp(
     client.release();
   }
 }
+
+/** Marks the address of an account as confirmed or not, and leaves its tokens alone; the way by mail has tests of its own. */
+export async function setConfirmed(owner: Pool, userId: string | null, isConfirmed: boolean): Promise<void> {
+  const client = await owner.connect();
+  try {
+    await client.query("begin; alter table app_public.users disable trigger _700_verified");
+    await client.query(
+      "update app_public.users set email_verified_at = case when $2 then now() end where id = $1",
+      [userId, isConfirmed],
+    );
+    await client.query("alter table app_public.users enable trigger _700_verified; commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  } finally {
+    client.release();
+  }
+}

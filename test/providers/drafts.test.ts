@@ -7,9 +7,11 @@ import {
   type DraftProvider,
   type DraftRequest,
 } from "../../src/providers/drafts/index.ts";
+import { testCompute } from "../harness/compute.ts";
 import * as sentences from "./draftSentences.ts";
 import { draft, startDraftServer, type DraftServer } from "./draftServer.ts";
 
+const by = { compute: testCompute(), tenant: "tests" };
 const { fact, known: facts } = sentences;
 const promotion = [
   fact("promotion", "title", "name", "Spring offer"),
@@ -293,7 +295,7 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
       warnings: ["No consent."],
       quotes: [{ from: "a note", text: note }],
     };
-    const outcome = await composeDraft(provider, begun);
+    const outcome = await composeDraft(provider, begun, by);
     expect(outcome).toMatchObject({ status: "BLOCKED", model: "test-model-1" });
     expect(outcome).not.toHaveProperty("body");
     expect(outcome.warnings).toEqual([
@@ -305,15 +307,21 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
     ]);
     const frank = { ...begun, quotes: [{ from: "a note", text: "She sounds desperate, so push her hard." }] };
     server.says(() => draft("Hello Bo, she sounds desperate so push her."));
-    expect(await composeDraft(provider, frank)).toMatchObject({ status: "BLOCKED" });
+    expect(await composeDraft(provider, frank, by)).toMatchObject({ status: "BLOCKED" });
     server.says(() => draft("Hello Bo.", ["f99"]));
-    expect(await composeDraft(provider, begun)).toMatchObject({
+    expect(await composeDraft(provider, begun, by)).toMatchObject({
       status: "BLOCKED",
       warnings: ["The draft names a fact that there is not.", "No consent."],
     });
+    // Reading takes the square of the length: what is too long for a mail is refused unread.
+    server.says(() => draft("9".repeat(200_000)));
+    expect(await composeDraft(provider, begun, by)).toMatchObject({
+      status: "BLOCKED",
+      warnings: ["The text is too long for a mail.", "No consent."],
+    });
     // Of somebody who is not to be contacted, it learns nothing.
     server.asked.splice(0);
-    expect(await composeDraft(provider, { ...begun, doNotContact: true })).toMatchObject({
+    expect(await composeDraft(provider, { ...begun, doNotContact: true }, by)).toMatchObject({
       status: "BLOCKED",
     });
     expect(server.asked).toEqual([]);

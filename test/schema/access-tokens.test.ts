@@ -137,6 +137,37 @@ test("a grandchild ends with the grandparent, also one that is created at that m
   expect(await refused).toMatchObject({ code: "PLAT0" });
 });
 
+test("what a token makes while it is revoked does not stay, whichever comes first", async () => {
+  const organization = await people.organization("Homes", { [ann]: "OWNER" });
+  const make = `select id from app_public.create_workflow(jsonb_build_object('organization_id', '${organization}', 'name', 'x',
+    'subject_type', 'LEAD', 'trigger', '{"type": "MANUAL"}'::jsonb), array[row('STOP', null, '{}', null, null)::app_public.workflow_step_input], '{}')`;
+  const [early, late] = [await create(), await create()];
+  const making = await transaction(early);
+  const { rows } = await making.query<{ id: string }>(make);
+  await making.query("select from app_public.enable_workflow($1)", [rows[0]!.id]);
+  const revoking = await transaction();
+  const revoked = revoking.query(revocation, [early.id]);
+  await somebodyWaits();
+  await making.query("commit");
+  await revoked;
+  await revoking.query("commit");
+  expect(
+    (
+      await owner.query("select status, disabled_reason from app_public.workflows where id = $1", [
+        rows[0]!.id,
+      ])
+    ).rows,
+  ).toEqual([{ status: "DISABLED", disabled_reason: 'The access token "child" was revoked.' }]);
+
+  const first = await transaction();
+  await first.query(revocation, [late.id]);
+  const second = await transaction(late);
+  const refused = second.query(make).catch((error: unknown) => error);
+  await somebodyWaits();
+  await first.query("commit");
+  expect(await refused).toMatchObject({ code: "PLAT0", detail: expect.stringContaining("UNAUTHENTICATED") });
+});
+
 test("a token asks for those above it whenever it is used", async () => {
   const [first] = [await create()];
   const second = await create(first);

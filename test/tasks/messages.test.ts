@@ -56,6 +56,14 @@ test("a message to an organization goes to its owners, or to its address", async
   ]);
   await contact();
   await run();
+  // Whoever owns the address is asked; until they agree, the owners of the organization get what visitors write.
+  const [asked, ...forwarded] = (await outbox.take()).sort((a, b) => (a.subject! < b.subject! ? -1 : 1));
+  expect([asked!.to![0]!.address, asked!.subject]).toEqual(["desk@example.com", "Enquiries to Homes"]);
+  expect(forwarded.map(({ to }) => to![0]!.address).sort()).toEqual(["ada@example.com", "bob@example.com"]);
+  const [, token] = /\/confirm\/(\w+)/.exec(asked!.text!)!;
+  await people.owner.query("select app_private.confirm_consent($1, null)", [token]);
+  await contact();
+  await run();
   expect(await recipients()).toEqual(["desk@example.com"]);
   await people.owner.query("update app_public.organizations set email = null where id = $1", [homes]);
 });

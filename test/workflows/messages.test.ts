@@ -27,6 +27,7 @@ beforeAll(async () => {
   server = await startTwilioServer();
   world = await startWorld(undefined, { sms: server.provider() });
   await hours("00:00", "24:00");
+  await grantMessages(10_000);
   workflows = await runWorkflows(world);
 }, 60_000);
 afterAll(async () => {
@@ -35,6 +36,14 @@ afterAll(async () => {
   await world?.stop();
 });
 beforeEach(() => server.answers((response, take) => response.status(201).json(take())));
+
+/** As an operator grants them to the organization. */
+const grantMessages = (messages: number) =>
+  world.owner.query(
+    `insert into app_private.sending_changes (organization_id, messages, reason) values ($1, $2, 'test')
+     on conflict (organization_id) do update set messages = excluded.messages`,
+    [world.harbour.id, messages],
+  );
 
 let numbers = 0;
 const freshNumber = () => `+1416555${String(1000 + ++numbers)}`;
@@ -573,3 +582,36 @@ test("anything else that people answer is a note on the lead that was written to
   // Texts of people are data: what a template would be stays what it is.
   expect(server.asked.some(({ form }) => form.Body?.includes("second@example.com"))).toBe(false);
 }, 30_000);
+
+test("above the quota of the organization, and for too many to one number, messages wait", async () => {
+  workflows ??= await runWorkflows(world);
+  const workflow = await createWorkflow(
+    world,
+    [{ type: "SEND_SMS", config: { body: "Win." }, onError: "FAIL" }],
+    { reentry: "ALWAYS" },
+  );
+  const status = (execution: string) =>
+    until(
+      () => read(world.owen, execution),
+      (found) => found.status === "COMPLETED" || found.steps[0]?.output?.until !== undefined,
+    ).then(({ status: now, scheduledAt }) => [now, scheduledAt]);
+  const used = async () =>
+    (
+      await world.owen.get("query ($id: ID!) { organization(id: $id) { sendingQuotas { channel used } } }", {
+        id: world.harbour.id,
+      })
+    ).organization.sendingQuotas[1].used;
+  const before = await used();
+  await grantMessages(before + 1);
+  const first = await status(await start(world.owen, workflow, (await lead()).id));
+  expect(first[0]).toBe("COMPLETED");
+  expect(await used()).toBe(before + 1);
+  const [second, until24h] = await status(await start(world.owen, workflow, (await lead()).id));
+  expect(second).toBe("RUNNING");
+  expect(Date.parse(until24h)).toBeGreaterThan(Date.now() + 82_000_000);
+  await grantMessages(10_000);
+  const { id } = await lead();
+  for (let n = 0; n < 10; n++)
+    expect((await status(await start(world.owen, workflow, id)))[0]).toBe("COMPLETED");
+  expect((await status(await start(world.owen, workflow, id)))[0]).toBe("RUNNING");
+}, 60_000);

@@ -71,7 +71,8 @@ comment on function app_public.contact_organization is $$
 @arg message What they want to say, 20,000 characters at most.
 @arg phone Where to call back.
 
-Forwards a message by e-mail to the organization: to its address for enquiries, or to its owners where it has none.$$;
+Forwards a message by e-mail to the organization: to its address for enquiries, once whoever owns that has agreed by the
+link of a mail; else to its owners.$$;
 
 create function app_public.contact_service(
   name text, email app_public.email_address, message text, phone app_public.phone_number default null
@@ -95,13 +96,14 @@ Sends a message to the operator of the service.$$;
 create function app_private.organization_mailboxes(organization_id uuid) returns setof text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select o.email::text from app_public.organizations o where o.id = organization_id and o.deleted_at is null
-    and o.email is not null
+    and app_private.is_mailbox(o.id, o.email)
   union all
   select i.email::text from app_public.organizations o
     join app_public.organization_user_connections m on m.organization_id = o.id and m.role = 'OWNER'
     join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
-    where o.id = organization_mailboxes.organization_id and o.deleted_at is null and o.email is null
+    where o.id = organization_mailboxes.organization_id and o.deleted_at is null
+      and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $$;
 comment on function app_private.organization_mailboxes(uuid) is
-  'Where mail to an organization goes: its address, or its owners'' where it has none.';
+  'Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners''.';

@@ -151,9 +151,13 @@ begin
     join app_public.organization_user_connections c on c.organization_id = m.organization_id
     where m.user_id = app_public.current_user_id()
       and (app_hidden.setting('organization_id') is null
-        or m.organization_id = app_hidden.setting('organization_id')::uuid);
+        or m.organization_id = app_hidden.setting('organization_id')::uuid)
+      -- Whose records a token reads, of those it reads who they are.
+      and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
+        where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $$;
-comment on function app_hidden.colleague_ids() is 'Users who share an organization with the viewer.';
+comment on function app_hidden.colleague_ids() is
+  'Users who share an organization with the viewer; by an access token, one in which it opens something.';
 
 -- A function that runs with more rights than its caller sees every row, whatever its caller sees.
 create function app_private.viewer_sees(relation regclass, id uuid) returns boolean

@@ -17,6 +17,21 @@ insert into app_private.limits (name, most, within, description) values
   ('login.network', 50, '15 minutes', 'Wrong passwords from one network, whatever the account.'),
   ('login.account', 50, '24 hours',
     'Wrong passwords for an account from networks that it has not signed in from during the last 90 days.'),
+  ('mail.unconfirmed_account', 10, '24 hours',
+    'Mails to the address of an account that has not confirmed it; further ones are not sent.'),
+  ('mail.recipient_and_organization', 20, '24 hours',
+    'Mails of one organization to one address outside of it; further ones wait.'),
+  ('mail.recipient', 60, '24 hours', 'Mails of all organizations to one address outside of them; further ones wait.'),
+  ('sms.recipient', 10, '24 hours', 'Text messages to one number; further ones wait.'),
+  ('invite.recipient', 10, '24 hours', 'Invitations of all organizations to one address.'),
+  ('invite.organization', 200, '1 hour', 'Invitations to an organization.'),
+  ('invite.address', 5, '1 hour', 'Invitations to an organization for one address.'),
+  ('invite.buyers', 1000, '1 hour', 'Invitations of an organization to its buyers.'),
+  ('invite.buyer', 5, '1 hour', 'Invitations of one buyer.'),
+  ('invite.buyer_address', 10, '1 hour', 'Invitations of an organization to buyers with one address.'),
+  ('organization.user', 10, '24 hours', 'Organizations that one user founds.'),
+  ('verification.login', 1, '24 hours',
+    'Codes sent because somebody signed in without having confirmed the address of the account.'),
   ('sign_up.network', 120, '1 hour', 'New accounts from one network.'),
   ('sign_up.total', 120, '1 minute', 'New accounts from all networks together.'),
   ('otp.network', 60, '1 hour', 'One-time codes asked for from one network.'),
@@ -49,7 +64,8 @@ comment on function app_private.rate_limit(text, text) is 'Like the one below, w
 create function app_private.is_within_limit(name text, key text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  return (select app_private.count_try(name || ' ' || key, l.most, l.within) = 0 from app_private.limit_of(name) l);
+  return (select app_private.count_try(name || ' ' || encode(sha256(convert_to(key, 'UTF8')), 'hex'), l.most, l.within)
+    = 0 from app_private.limit_of(name) l);
 end $$;
 comment on function app_private.is_within_limit(text, text) is
   'Counts one use by the key, where there is room for it: for limits that must not be told.';

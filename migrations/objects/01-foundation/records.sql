@@ -136,6 +136,9 @@ declare
   dependent record;
   amount bigint;
 begin
+  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
+  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
@@ -168,6 +171,69 @@ begin
   execute format('update %s set deleted_at = now() where id = $1 and deleted_at is null', tg_relid::regclass)
     using old.id;
   return null;
+end $$;
+
+create function app_private.make_parent_checks() returns void
+language plpgsql volatile as $$
+declare
+  child record;
+  function_name text;
+begin
+  -- PERF: a sub-select for each row is a look-up by key whatever the planner thought of the first statement.
+  for child in
+    select r.oid::regclass as relation, r.relname,
+      string_agg(format('when exists (select from new_rows n where (select p.deleted_at from %s p where p.id = n.%I) '
+        'is not null) then %L', k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      '
+        order by a.attnum) as of_all,
+      string_agg(format('when (select p.deleted_at from %s p where p.id = new.%I) is not null then %L',
+        k.confrelid::regclass, a.attname, p.relname || ' ' || a.attname), E'\n      ' order by a.attnum) as of_one,
+      string_agg(distinct format('%I', a.attname), ', ') as columns,
+      string_agg(distinct format('old.%1$I is distinct from new.%1$I', a.attname), ' or ') as moved
+    from pg_constraint k
+    join pg_class r on r.oid = k.conrelid
+    join pg_class p on p.oid = k.confrelid
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
+      and r.relnamespace = 'app_public'::regnamespace
+      and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
+    group by r.oid, r.relname
+  loop
+    function_name := format('tg_%s__parents', child.relname);
+    execute format('create function app_private.%I() returns trigger
+      language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
+declare
+  gone text;
+begin
+  if tg_level = ''STATEMENT'' then
+    gone := case
+      %s end;
+  else
+    gone := case
+      %s end;
+  end if;
+  if gone is not null then
+    perform app_private.refuse_gone(split_part(gone, '' '', 1), split_part(gone, '' '', 2));
+  end if;
+  return null;
+end', child.of_all, child.of_one));
+    execute format('comment on function app_private.%I() is %L', function_name,
+      'Refuses a row of a record that was deleted meanwhile.');
+    execute format('create trigger _970_parents after insert on %s referencing new table as new_rows
+      for each statement execute function app_private.%I()', child.relation, function_name);
+    execute format('create trigger _970_parents_again after update of %s on %s for each row when (%s)
+      execute function app_private.%I()', child.columns, child.relation, child.moved, function_name);
+  end loop;
+end $$;
+comment on function app_private.make_parent_checks() is
+  'Makes the triggers that look, when the foreign keys have locked what they refer to, whether it has been deleted by '
+  'somebody else at the same time: a deleted record keeps its row and its keys.';
+
+create function app_private.refuse_gone(table_name text, column_name text) returns void
+language plpgsql volatile as $$
+begin
+  perform app_hidden.fail('NOT_FOUND',
+    format('There is no such %s.', replace(app_hidden.subject(table_name), '_', ' ')),
+    jsonb_build_object('field', app_hidden.camel(column_name)));
 end $$;
 
 -- The statements behind create, update and delete. They run with the rights of the viewer: grants say which

@@ -9,6 +9,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.rate_limits', 'expires_at < now()'),
   ('app_private.tries', 'last_at < now() - interval ''1 day'''),
   ('app_private.consent_requests', 'confirmed_at is null and expires_at < now()'),
+  ('app_private.sending_counts', 'hour < now() - interval ''2 days'''),
   ('app_private.user_otps', 'expires_at < now()'),
   ('app_private.email_verifications', 'expires_at < now()'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),

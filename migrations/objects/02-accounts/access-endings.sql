@@ -39,11 +39,14 @@ begin
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
   perform set_config('plat.service', 'on', true);
-  for one in select i.id, i.name from app_public.user_integrations i where i.user_id = end_access.user_id
+  -- One that is disabled could be refreshed to what it was: it loses its credentials, too.
+  for one in select i.id, i.name, i.status from app_public.user_integrations i where i.user_id = end_access.user_id
     and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
   loop
     perform app_private.suspend_user_integration(one.id, reason);
-    ending.integrations := ending.integrations || one.name::text;
+    if one.status <> 'DISABLED' then
+      ending.integrations := ending.integrations || one.name::text;
+    end if;
   end loop;
   perform set_config('plat.service', before, true);
   delete from app_private.oauth_attempts a where a.user_id = end_access.user_id;

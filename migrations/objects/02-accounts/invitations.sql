@@ -54,8 +54,9 @@ comment on function app_public.organization_invites_status is E'@notNull\n\nWhat
 create function app_private.send_invite(invite app_public.organization_invites) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.rate_limit('invite.organization', invite.organization_id::text, 200, interval '1 hour');
-  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email, 5, interval '1 hour');
+  perform app_private.rate_limit('invite.organization', invite.organization_id::text);
+  perform app_private.rate_limit('invite.address', invite.organization_id || ' ' || invite.email);
+  perform app_private.admit_invitation(invite.organization_id, invite.email);
   delete from app_private.organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('organization_invite__created',
     jsonb_build_object('id', invite.id, 'send_count', invite.send_count));

@@ -16,6 +16,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'The access token does not reach new organizations; sign in to found one.',
       '{"permission": "org.admin"}');
   end if;
+  perform app_private.rate_limit('organization.user', viewer::text);
   result := app_hidden.create_record(null::app_public.organizations, jsonb_build_object(
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
@@ -36,7 +37,7 @@ comment on function app_public.create_organization is $$
 @arg address Postal address.
 @arg time_zone Time zone of its office, such as America/Toronto; the founder's where left out.
 
-Founds an organization; the viewer is its first owner.$$;
+Founds an organization; the viewer is its first owner. Ten a day at most.$$;
 
 create function app_private.require_member(organization_id uuid,
   user_id uuid) returns app_public.organization_user_connections

@@ -97,14 +97,22 @@ comment on function app_private.lacking_permission(uuid, uuid, text[]) is
 create function app_private.tg__principal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  used constant uuid := app_hidden.setting('token_id')::uuid;
   lacking text;
 begin
   -- Of what the service does, whoever had it done answers already.
   if app_public.current_user_id() is null then
     return new;
   end if;
+  if used is not null then
+    -- Whoever revokes it at this moment waits, and finds what was made; or was first.
+    perform from app_public.access_tokens t where t.id = used for share;
+    if app_private.token_ended(used) is not null then
+      perform app_hidden.fail('UNAUTHENTICATED', app_private.token_ended(used));
+    end if;
+  end if;
   new := jsonb_populate_record(new, jsonb_build_object(tg_argv[0], app_public.current_user_id(),
-    'principal_token_id', app_hidden.setting('token_id')));
+    'principal_token_id', used));
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',

@@ -309,7 +309,7 @@ declare
   account record;
   result app_public.authentication;
 begin
-  select u.id, p.session_epoch into account
+  select u.id, u.email_verified_at, p.session_epoch into account
     from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = app_private.account_named(username) and p.password_hash = password
       and u.status = 'ACTIVE' and u.deleted_at is null
@@ -322,6 +322,10 @@ begin
   perform set_config('plat.user_id', account.id::text, true);
   perform set_config('plat.token_id', '', true);
   update app_public.users u set last_login_at = now() where u.id = account.id;
+  -- Who has not confirmed the address gets a code once a day.
+  if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
+    perform app_private.request_verification(account.id);
+  end if;
   result.user_id := account.id;
   result.token_type := 'Bearer';
   result.expires_at := date_trunc('second', now()) + interval '30 days';

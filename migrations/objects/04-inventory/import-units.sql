@@ -384,14 +384,7 @@ begin
   project := app_private.start_import('importUnits', project_id);
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   result.dry_run := coalesce(dry_run, false);
-  -- Plans before units, as a change of a plan locks them too.
-  perform from app_public.floor_plans f where f.project_id = project.id and f.deleted_at is null
-    order by f.id for share;
   perform app_private.check_import_rows('importUnits');
-  if update_existing then
-    perform from app_public.units u where u.project_id = project.id and u.deleted_at is null
-      and lower(u.number) in (select lower(r.number) from pg_temp.import_rows r) order by u.id for no key update;
-  end if;
 
   insert into pg_temp.import_errors
     select d.row, 'number', 'CONFLICT', format('Row %s has this number already.', d.first_row), d.number
@@ -422,7 +415,8 @@ begin
 
   -- What each row makes of its unit: what it says, else what the unit has.
   create temp table import_ready on commit drop as
-    select r.row, u.id as existing_id, u.status as status_before, u.lot_id as lot_before, r.number,
+    select r.row, u.id as existing_id, u.version as version_before, u.status as status_before,
+      u.lot_id as lot_before, r.number,
       coalesce(r.title, u.title, left('Unit ' || r.number, 300)) as title,
       coalesce(r.subtitle, u.subtitle) as subtitle,
       coalesce(r.description, u.description) as description,
@@ -481,6 +475,17 @@ begin
         u.mls_id, u.construction_status, u.listing_date, u.estimated_delivery_date);
     get diagnostics result.skipped_count = row_count;
   end if;
+  -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
+  -- locks them too.
+  perform from app_public.floor_plans f where f.id in (select r.floor_plan_id from pg_temp.import_ready r)
+    order by f.id for share;
+  perform from app_public.units u where u.id in (select r.existing_id from pg_temp.import_ready r)
+    order by u.id for no key update;
+  insert into pg_temp.import_errors
+    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.',
+      r.number
+    from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id
+    where u.version <> r.version_before or u.deleted_at is not null;
 
   insert into pg_temp.import_errors
     select r.row, a.name, 'BAD_USER_INPUT',

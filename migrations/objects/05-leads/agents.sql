@@ -9,9 +9,11 @@ select app_private.make_record('agents', 'agent', 'lead.write');
 create policy sellers_of_buyers on app_public.agents for select to plat_user
   using (deleted_at is null and id = any (array(select app_hidden.viewer_deal_agents())));
 create policy sellers_insert on app_public.agents for insert to plat_user
-  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  with check (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write')));
 create policy sellers_update on app_public.agents for update to plat_user
-  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member'))));
+  using (organization_id = any (array(select app_hidden.viewer_organizations('org.member')))
+    and (select app_hidden.scopes_allow('lead.write')));
 create policy sellers_delete on app_public.agents for delete to plat_user
   using (organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
 

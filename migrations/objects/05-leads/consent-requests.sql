@@ -35,7 +35,8 @@ comment on function app_private.request_consent(uuid, text, text, uuid) is
   'Asks the owner of an address by mail; nothing where they have agreed before.';
 
 create function app_private.issue_consent_token(request_id uuid)
-returns table (token text, email text, purpose text, organization text, project text, expires_at timestamptz)
+returns table (token text, email text, purpose text, organization_id uuid, organization text, project text,
+  expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -43,7 +44,8 @@ declare
   secret text := app_private.random_text(43);
 begin
   select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
-    and r.confirmed_at is null and r.expires_at > now() for update;
+    and r.confirmed_at is null and r.expires_at > now() and app_private.owner_is_confirmed(r.organization_id)
+    for update;
   -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
   if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
       request.organization_id || ' ' || request.email)
@@ -52,7 +54,7 @@ begin
   end if;
   update app_private.consent_requests r set token_sha256 = sha256(convert_to(secret, 'UTF8')) where r.id = request.id;
   return query
-    select secret, request.email, request.purpose, o.name::text, p.title::text, request.expires_at
+    select secret, request.email, request.purpose, o.id, o.name::text, p.title::text, request.expires_at
     from app_public.organizations o
     left join app_public.project_contact_messages m on m.id = request.message_id
     left join app_public.projects p on p.id = m.project_id
@@ -108,7 +110,10 @@ begin
   update app_private.consent_requests r set confirmed_at = now() where r.id = request.id;
   update app_public.project_contact_messages m set confirmed_at = now() where m.id = request.message_id
     returning * into message;
-  if message.id is not null then
+  if request.purpose = 'RECIPIENT' then
+    delete from app_private.withdrawn_addresses w where w.organization_id = request.organization_id
+      and w.email = request.email;
+  elsif message.id is not null then
     perform app_private.follow_news(message.lead_id);
     if message.merged_at is null then
       perform app_private.merge_message(message);

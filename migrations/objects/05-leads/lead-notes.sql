@@ -54,7 +54,7 @@ begin
       or (visibility = 'ASSIGNEE' and case
         when lead_id is not null then (select d.assignee_id from app_public.leads d
           where d.id = lead_notes.lead_id) = (select app_public.current_user_id())
-        else buyer_id = any (array(select app_hidden.viewer_assigned_buyers())) end)))$s$, readers);
+        else buyer_id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read'))) end)))$s$, readers);
   execute format($s$create policy writers_insert on app_public.lead_notes for insert to plat_user
     with check (author_id = (select app_public.current_user_id()) and (%s))$s$, writers);
   execute format($s$create policy writers_update on app_public.lead_notes for update to plat_user

@@ -1,9 +1,5 @@
 -- What people have to do: for a lead, in a project, or for the organization alone.
 
-create policy workers_delete on app_public.tasks for delete to plat_user
-  using (created_by_id = (select app_public.current_user_id())
-    or organization_id = any (array(select app_hidden.viewer_organizations('org.admin'))));
-
 select app_private.make_record('tasks', 'task', 'lead.write');
 select app_private.make_state_machine('tasks', 'task',
   steps => array[
@@ -121,13 +117,19 @@ comment on function app_public.tasks_allowed_transitions is
 do $$
 declare
   -- Whoever sees the lead or the purchase on behalf of the team works on its tasks.
-  workers text := format($s$case
+  condition constant text := $s$case
     when num_nonnulls(lead_id, buyer_id) > 0 then %s
-    else organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) end$s$,
-    app_private.deal_child_condition('tasks', 'lead.read', 'buyer.read'));
+    else organization_id = any (array(select app_hidden.viewer_organizations('org.member'))) and %s end$s$;
+  seers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.read', 'buyer.read'),
+    'true');
+  workers constant text := format(condition, app_private.deal_child_condition('tasks', 'lead.write', 'buyer.write'),
+    '(select app_hidden.scopes_allow(''lead.write''))');
 begin
   execute format('create policy seers on app_public.tasks for select to plat_user using (deleted_at is null and %s)',
-    workers);
+    seers);
   execute format('create policy workers_insert on app_public.tasks for insert to plat_user with check (%s)', workers);
   execute format('create policy workers_update on app_public.tasks for update to plat_user using (%s)', workers);
+  execute format('create policy workers_delete on app_public.tasks for delete to plat_user
+    using ((created_by_id = (select app_public.current_user_id())
+      or organization_id = any (array(select app_hidden.viewer_organizations(''org.admin'')))) and %s)', workers);
 end $$;

@@ -20,7 +20,8 @@ create function app_private.marketing_sender(person_id uuid) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select o.name from app_public.organizations o
   where o.deleted_at is null and o.id = coalesce((select l.organization_id from app_public.leads l where l.id = $1),
-    (select b.organization_id from app_public.buyers b where b.id = $1))
+    (select b.organization_id from app_public.buyers b where b.id = $1),
+    (select r.organization_id from app_private.consent_requests r where r.id = $1))
 $$;
 comment on function app_private.marketing_sender(uuid) is
   'Who writes marketing mail to a lead, or to a purchase without one, living or deleted; null where there is no such '
@@ -39,13 +40,16 @@ declare
 begin
   select p.organization_id, array_remove(array_agg(distinct lower(p.email)), null) into organization, addresses
     from (select l.organization_id, l.email::text from app_public.leads l where l.id = any (lead_ids)
-      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id) p
+      union all select b.organization_id, b.email::text from app_public.buyers b where b.id = person_id
+      union all select r.organization_id, r.email from app_private.consent_requests r where r.id = person_id) p
     group by p.organization_id;
   if organization is null then
     return;
   end if;
   insert into app_private.withdrawn_addresses (organization_id, email) select organization, a from unnest(addresses) a
     order by a on conflict do nothing;
+  update app_private.consent_requests r set confirmed_at = null where r.organization_id = organization
+    and r.email = any (addresses) and r.purpose = 'RECIPIENT' and r.confirmed_at is not null;
   lead_ids := array(
     select l.id from app_public.leads l where l.id = any (array(
         select unnest(lead_ids) union select s.id from app_public.leads s where s.email = any (addresses)
@@ -78,7 +82,7 @@ comment on function app_private.is_marketing(text, uuid) is
 create function app_private.workflow_mail(execution_id uuid, sequence int)
 returns table (key text, recipients text[], subject text, body text, html text, reply_to_name text,
   reply_to_address text, organization text, workflow text, to_team boolean,
-  postal_address text, person_id uuid)
+  postal_address text, person_id uuid, organization_id uuid)
 language sql stable as $$
   select format('workflow %s %s', e.id, r.sequence),
     -- Who asked since then not to be contacted, or not to get such mails, is not.
@@ -99,7 +103,7 @@ language sql stable as $$
     r.output ->> 'subject', r.output ->> 'body', r.output ->> 'html',
       coalesce(nullif(concat_ws(' ', a.first_name, a.last_name), ''), o.name), coalesce(i.email, o.email)::text,
       o.name::text, w.name::text,
-    r.output ? 'users', app_hidden.address_line(o.address), n.person_id
+    r.output ? 'users', app_hidden.address_line(o.address), n.person_id, o.id
   from app_public.workflow_step_runs r
   join app_public.workflow_executions e on e.id = r.execution_id
   join app_public.workflows w on w.id = e.workflow_id
@@ -111,7 +115,9 @@ language sql stable as $$
   cross join lateral (
     select case when s.type = 'SEND_EMAIL' and coalesce(s.config ->> 'to', 'PERSON') = 'PERSON'
       and app_private.is_marketing(e.trigger_type, e.trigger_event_id)
-      then coalesce(e.lead_id, b.lead_id, b.id) end as person_id
+      then coalesce(e.lead_id, b.lead_id, b.id)
+      when s.type = 'SEND_EMAIL' and s.config ->> 'to' = 'ADDRESS'
+      then app_private.agreed_recipient(e.organization_id, r.output -> 'to' ->> 0) end as person_id
     from app_public.workflow_steps s where s.id = r.step_id) n
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $$;
@@ -121,16 +127,18 @@ comment on function app_private.workflow_mail(uuid, int) is
 
 create function app_private.generation_mail(generation_id uuid, sender_id uuid)
 returns table (recipient text, subject text, body text, sender text, reply_to text, organization text,
-  postal_address text, lead_id uuid)
+  postal_address text, lead_id uuid, organization_id uuid)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select l.email, g.subject, g.body, coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), o.name),
-    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id
+    coalesce(i.email, o.email), o.name, app_hidden.address_line(o.address), l.id,
+    o.id
   from app_public.service_intelligence_generations g
   join app_public.leads l on l.id = g.lead_id and l.deleted_at is null and not l.do_not_contact and l.email is not null
   join app_public.organizations o on o.id = g.organization_id
   left join app_public.users u on u.id = generation_mail.sender_id
   left join app_hidden.user_identities i on i.user_id = u.id
   where g.id = generation_mail.generation_id and g.status = 'ACCEPTED' and g.deleted_at is null
+    and app_private.owner_is_confirmed(o.id)
 $$;
 comment on function app_private.generation_mail(uuid, uuid) is
   'The mail of an accepted draft; none once its lead is not to be contacted.';

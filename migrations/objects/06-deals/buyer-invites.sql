@@ -57,9 +57,10 @@ begin
   elsif recipient is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
   end if;
-  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text, 1000, interval '1 hour');
-  perform app_private.rate_limit('invite.buyer', buyer.id::text, 5, interval '1 hour');
-  perform app_private.rate_limit('invite.address', buyer.organization_id || ' ' || recipient, 10, interval '1 hour');
+  perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
+  perform app_private.rate_limit('invite.buyer', buyer.id::text);
+  perform app_private.rate_limit('invite.buyer_address', buyer.organization_id || ' ' || recipient);
+  perform app_private.admit_invitation(buyer.organization_id, recipient);
   update app_hidden.buyer_invites i set status = case when i.expires_at <= now() then 'EXPIRED' else 'REVOKED' end
     where i.buyer_id = buyer.id and i.status = 'PENDING' and (i.email <> recipient or i.expires_at <= now());
   insert into app_hidden.buyer_invites as i (organization_id, project_id, buyer_id, email, message)

@@ -80,7 +80,8 @@ comment on column app_public.buyers.occupancy_type_other is 'What the home is bo
 comment on column app_public.buyers.financing_type is 'How the home is paid.';
 comment on column app_public.buyers.financing_contingency is
   'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.';
-comment on column app_public.buyers.amount_financed is 'How much of it is a loan.';
+comment on column app_public.buyers.amount_financed is
+  'How much of it is a loan; a term of the sale, for whoever sees the purchase.';
 comment on column app_public.buyers.price is 'Purchase price.';
 comment on column app_public.buyers.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.buyers.contract_sent_at is 'When the contract was sent.';

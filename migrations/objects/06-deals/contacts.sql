@@ -11,12 +11,16 @@ end $$;
 grant execute on function app_hidden.viewer_purchase_leads() to plat_user;
 comment on function app_hidden.viewer_purchase_leads() is 'The leads that the viewer''s own purchases came from.';
 
-create function app_hidden.viewer_assigned_buyers() returns setof uuid
+create function app_hidden.viewer_assigned_buyers(permission text) returns setof uuid
 language sql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.assignee_id = app_public.current_user_id() and b.deleted_at is null
+    and (b.organization_id = any (array(select app_hidden.viewer_organizations(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_projects(permission)))
+      or b.project_id = any (array(select app_hidden.viewer_own_projects(permission))))
 $$;
-grant execute on function app_hidden.viewer_assigned_buyers() to plat_user;
-comment on function app_hidden.viewer_assigned_buyers() is 'The purchases that are assigned to the viewer.';
+grant execute on function app_hidden.viewer_assigned_buyers(text) to plat_user;
+comment on function app_hidden.viewer_assigned_buyers(text) is
+  'The purchases that are assigned to the viewer, where they have the permission.';
 
 create function app_private.lock_lead_or_buyer(lead_id uuid, buyer_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -69,7 +73,7 @@ begin
       else format('(select d.assignee_id from app_public.leads d where d.id = %I.lead_id) = (select '
         'app_public.current_user_id())', table_name) end),
     format(branch, buyer_permission, case when has_assignee then mine
-      else 'buyer_id = any (array(select app_hidden.viewer_assigned_buyers()))' end));
+      else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $$;
 comment on function app_private.deal_child_condition(text, text, text, boolean) is
   'The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals '
@@ -193,8 +197,9 @@ create trigger _200_prepare before insert or update on app_public.contacts for e
 create function app_hidden.viewer_deal_agents() returns setof uuid
 language sql stable security definer rows 20 set search_path = pg_catalog, pg_temp as $$
   select b.agent_id from app_public.buyers b where b.agent_id is not null
-    and (b.id in (select app_hidden.viewer_assigned_buyers()) or b.id in (select app_hidden.viewer_purchases()))
+    and (b.id = any (array(select app_hidden.viewer_assigned_buyers('buyer.read')))
+      or b.id = any (array(select app_hidden.viewer_purchases())))
 $$;
 grant execute on function app_hidden.viewer_deal_agents() to plat_user;
 comment on function app_hidden.viewer_deal_agents() is
-  'The agents of the purchases that the viewer makes, or that are assigned to them.';
+  'The agents of the purchases that the viewer makes, or that are assigned to them where they have buyer.read.';

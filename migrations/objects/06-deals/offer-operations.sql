@@ -137,15 +137,22 @@ comment on function app_private.require_side(text, boolean, boolean, text) is
 create function app_public.create_offer(input jsonb) returns app_public.offers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  negotiation_id uuid;
+  negotiation uuid;
+  countered uuid;
   rights record;
 begin
   perform app_hidden.require_viewer();
-  negotiation_id := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
-  select * into rights from app_private.begin_deal(negotiation_id, 'negotiationId');
+  negotiation := app_hidden.record_id('negotiations', input ->> 'negotiation_id', 'negotiationId');
+  select * into rights from app_private.begin_deal(negotiation, 'negotiationId');
   perform app_private.require_side(input ->> 'side', rights.sells, rights.buys,
     'You may make offers for the side of the buyer only.');
-  perform app_private.lock_negotiation(negotiation_id);
+  -- Offers of other negotiations are as unknown as those that there are not.
+  countered := app_hidden.record_id('offers', nullif(btrim(input ->> 'parent_id'), ''), 'parentId');
+  if countered is not null and not exists (select from app_public.offers o
+    where o.id = countered and o.negotiation_id = negotiation) then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such offer.', '{"field": "parentId"}');
+  end if;
+  perform app_private.lock_negotiation(negotiation);
   return app_hidden.create_record(null::app_public.offers, input);
 end $$;
 

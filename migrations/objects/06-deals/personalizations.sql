@@ -48,7 +48,8 @@ comment on column app_public.personalizations.approved_at is 'When it was agreed
 comment on column app_public.personalizations.approved_by_id is 'Who agreed.';
 comment on column app_public.personalizations.signed_at is 'When it was signed.';
 comment on column app_public.personalizations.locked_at is 'Since when it is being built.';
-comment on column app_public.personalizations.due_on is 'By when the options are to be chosen.';
+comment on column app_public.personalizations.due_on is
+  'By when the options are to be chosen; set by the sales team.';
 comment on column app_public.personalizations.notes is 'Notes that the buyer reads too.';
 comment on column app_public.personalizations.selections_changed_at is
   E'@behavior -insert -update\n\nWhen its options changed last.';
@@ -69,6 +70,18 @@ comment on constraint personalizations_approved_by_id_fkey on app_public.persona
   E'@fieldName approvedBy\n@backwardBehavior -*\n\nWho agreed.';
 
 -- Writing.
+create function app_private.require_due_on(p app_public.personalizations) returns void
+language plpgsql stable as $$
+begin
+  if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
+    and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
+    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
+      '{"permission": "sale.write", "field": "dueOn"}');
+  end if;
+end $$;
+comment on function app_private.require_due_on(app_public.personalizations) is
+  'Refuses a buyer who sets the day by which they have to choose.';
+
 create function app_private.tg_personalizations__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -103,7 +116,13 @@ begin
     else
       new.assignee_id := app_public.current_user_id();
     end if;
+    if new.due_on is not null then
+      perform app_private.require_due_on(new);
+    end if;
     return new;
+  end if;
+  if new.due_on is distinct from old.due_on then
+    perform app_private.require_due_on(old);
   end if;
   if new.status is distinct from old.status then
     case new.status
@@ -155,7 +174,8 @@ end $$;
 create trigger _010_prepare before insert on app_public.personalizations for each row
   execute function app_private.tg_personalizations__prepare();
 create trigger _310_prepare before update on app_public.personalizations for each row
-  when (old.status is distinct from new.status) execute function app_private.tg_personalizations__prepare();
+  when (old.status is distinct from new.status or old.due_on is distinct from new.due_on)
+  execute function app_private.tg_personalizations__prepare();
 
 create or replace trigger _900_touch before update on app_public.personalizations for each row
   execute function app_private.tg__touch('assignee_id');

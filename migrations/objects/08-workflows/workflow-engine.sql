@@ -30,8 +30,9 @@ comment on type app_private.step_outcome is
 create function app_private.step_way(step app_public.workflow_steps) returns text
 language sql immutable as $$
   select case when step.type in ('CALL_WEBHOOK', 'DRAFT_WITH_AI', 'SEND_SMS') then 'CALL'
-    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until') or step.config::text ~ '\{[{%]'
-      and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
+    when step.type = 'BRANCH' or (step.type = 'WAIT' and step.config ? 'until')
+      -- HTML is sanitised there too.
+      or (step.config::text ~ '\{[{%]' or step.config ? 'html') and step.type <> 'WAIT_FOR_EVENT' then 'COMPUTED'
     else 'SQL' end
 $$;
 comment on function app_private.step_way(app_public.workflow_steps) is 'How a step is taken: SQL, COMPUTED or CALL.';

@@ -167,7 +167,7 @@ declare
   numbers_before text := coalesce(current_setting('plat.numbers_at_once', true), '');
   pause int := (select s.wait_seconds from app_public.workflow_steps s
     where s.workflow_id = workflow.id and s.revision = workflow.steps_revision and s.sequence = 1
-      and s.type not in ('WAIT', 'WAIT_FOR_EVENT'));
+      and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
   if cardinality(subject_ids) > 1000 then

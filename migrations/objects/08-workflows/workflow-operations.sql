@@ -335,7 +335,9 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   execution app_public.workflow_executions;
 begin
-  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody.
+  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may
+  -- take longer than a lock is waited for otherwise.
+  perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.execution_lock(id));
   execution := app_private.require_execution(id);
   perform app_private.require_step_of_execution(execution, 'CANCELLED');
@@ -443,6 +445,7 @@ begin
   end if;
   -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would
   -- keep that one waiting.)
+  perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.workflow_lock(workflow.id));
   ids := array(select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id
     and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null

@@ -38,6 +38,9 @@ language sql stable as $$
   select '{workflow.manage}'::text[]
     || app_private.subject_permissions(subject_type, (select t.changes_records from app_hidden.workflow_step_types t
       where t.type = step.type))
+    -- Where a step names the record that it changes, that one.
+    || case when step.config ->> 'record' in ('LEAD', 'BUYER')
+      then app_private.subject_permissions(step.config ->> 'record', true) else '{}' end
     || app_private.definition_permissions(step.config, case when step.type = 'WAIT_FOR_EVENT'
       then step.config ->> 'event' else event end)
 $$;

@@ -74,11 +74,18 @@ begin
         case when coalesce(x.input ->> 'to', 'PERSON') = 'PERSON' and coalesce(b.email, l.email) is null
           then 'The lead or buyer has no e-mail address.'
           when x.input ->> 'to' in ('ASSIGNEE', 'MEMBER') and i.email is null then 'There is nobody to write to.'
+          when coalesce(x.input ->> 'to', 'PERSON') in ('PERSON', 'ADDRESS') and not w.may_send then
+            'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+            'sends a code, verifyEmail takes it.'
+          when x.input ->> 'to' = 'ADDRESS'
+            and not app_private.is_known_recipient(x.organization_id, x.input ->> 'address') then
+            'This address is of no lead, buyer or member, and its owner has not agreed: requestMailConsent asks.'
           when btrim(coalesce(x.input ->> 'subject', '')) = '' or btrim(coalesce(x.input ->> 'body', '')) = ''
             then 'The subject or the text of the mail came out empty.' end as failure
       from app_private.step_people(work) x
       join app_public.workflow_executions e on e.id = x.execution_id
       cross join lateral (select app_private.is_marketing(e.trigger_type, e.trigger_event_id) as is_marketing) n
+      cross join lateral (select app_private.owner_is_confirmed(x.organization_id) as may_send) w
       left join app_public.buyers b on b.id = x.buyer_id
       left join app_public.leads l on l.id = x.lead_id
       left join app_public.leads p on p.id = coalesce(x.lead_id, b.lead_id)

@@ -18,7 +18,7 @@ begin
   if mail.id is null then
     return null;
   end if;
-  select c.user_id, i.email, o.name as organization, k.name as kind_name, k.heading into reader
+  select c.user_id, i.email, o.id as organization_id, o.name as organization, k.name as kind_name, k.heading into reader
     from app_public.organization_user_connections c
     join app_public.users u on u.id = c.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     join app_hidden.user_identities i on i.user_id = u.id
@@ -54,7 +54,8 @@ begin
     delete from app_private.notification_mails m where m.id = mail.id;
     return null;
   end if;
-  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'kind', mail.kind, 'kindName',
+  return jsonb_build_object('to', reader.email, 'memberId', mail.member_id, 'organizationId', reader.organization_id,
+    'kind', mail.kind, 'kindName',
     reader.kind_name, 'heading', reader.heading,
     'organization', reader.organization, 'isDigest', mail.digest_on is not null, 'count', amount - hidden, 'items', (
       select jsonb_agg(jsonb_build_object('line', r.line, 'details', r.details, 'quote', r.quote, 'data', told.data,

@@ -18,7 +18,7 @@ export interface Letter {
   footer: string;
   /** What stands between the blocks and the footer. */
   closing?: Block[];
-  /** What an organization has written as HTML, instead of the blocks. */
+  /** What an organization has written as HTML, instead of the blocks: a fragment that closes what it opens. */
   html?: string | null;
 }
 
@@ -46,14 +46,8 @@ export function render({ subject, blocks, footer, closing = [], html = null }: L
             ...end,
             "</body></html>",
           ].join("\n")
-        : ended(html, end.join("\n")),
+        : [html, ...end].join("\n"),
   };
-}
-
-/** HTML that somebody wrote, with an end: before that of its body, if it says where that is. */
-function ended(html: string, end: string): string {
-  const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index ?? html.length;
-  return `${html.slice(0, at)}\n${end}\n${html.slice(at)}`;
 }
 
 function textOf(block: Block): string {

@@ -1,0 +1,184 @@
+/**
+ * Plays random operations of the whole schema, as people of several organizations, buyers, programs and visitors, with the ids that earlier
+ * answers told. What comes of each input is remembered by its operation: members that it was refused for are left out more often, and what
+ * succeeded once is tried again with changes.
+ */
+import { getNamedType, isObjectType, type GraphQLField, type GraphQLSchema } from "graphql";
+import type { Answer, Person } from "../harness/api.ts";
+import { documentOf } from "./documents.ts";
+import { Records } from "./records.ts";
+import { pick, valueOf, type Random } from "./values.ts";
+
+export interface Player {
+  name: string;
+  person: Person;
+  /** Signs in again, after something that they did has ended the session. */
+  renew?(): Promise<Person>;
+  /** Who acts together: they know each other's ids. It stands in the texts that they write. */
+  party: string;
+  /** How often they play, compared with others. */
+  weight: number;
+}
+
+export interface Step {
+  player: Player;
+  operation: string;
+  variables: Record<string, unknown>;
+  answer: Answer;
+}
+
+/** An input that the values of the schema do not lead to: what it gives replaces members of a random one. */
+export type Recipe = (player: Player) => Promise<Record<string, unknown>> | Record<string, unknown>;
+
+interface Operation {
+  kind: "query" | "mutation";
+  field: GraphQLField<unknown, unknown>;
+  documents: string[];
+  about: string;
+  tries: number;
+  successes: number;
+  inputs: Record<string, unknown>[];
+  likelihoods: Map<string, number>;
+  /** How often it was refused with which code and member, for the report of those that never succeeded. */
+  refusals: Map<string, number>;
+}
+
+const documentsOfEach = 2;
+const usually = 0.3;
+
+/** Plays steps one after the other. */
+export class Fuzzer {
+  readonly operations: Operation[];
+  readonly records = new Records();
+  readonly #schema: GraphQLSchema;
+  readonly #random: Random;
+  readonly #players: Player[];
+  readonly #recipes: Record<string, Recipe>;
+
+  constructor(
+    schema: GraphQLSchema,
+    players: Player[],
+    random: Random,
+    recipes: Record<string, Recipe> = {},
+  ) {
+    this.#schema = schema;
+    this.#random = random;
+    this.#players = players.flatMap((player) => Array.from({ length: player.weight }, () => player));
+    this.#recipes = recipes;
+    this.operations = (["query", "mutation"] as const).flatMap((kind) => {
+      const root = kind === "query" ? schema.getQueryType() : schema.getMutationType();
+      return Object.values(root!.getFields()).map((field) => ({
+        kind,
+        field,
+        documents: Array.from({ length: documentsOfEach }, () => documentOf(kind, field, schema, random)),
+        about: aboutOf(field, schema),
+        tries: 0,
+        successes: 0,
+        inputs: [],
+        likelihoods: new Map(),
+        refusals: new Map(),
+      }));
+    });
+  }
+
+  /** Those that nobody has succeeded with yet. */
+  get unreached(): string[] {
+    return this.operations.filter(({ successes }) => successes === 0).map(({ field }) => field.name);
+  }
+
+  /** One operation as somebody, preferably one that nobody has succeeded with yet. */
+  async step(): Promise<Step> {
+    const player = pick(this.#players, this.#random);
+    const operation = this.#choose();
+    const variables = await this.#variables(operation, player);
+    const answer = await player.person.ask(pick(operation.documents, this.#random), variables);
+    if (player.renew && answer.errors?.some(({ extensions }) => extensions.code === "UNAUTHENTICATED"))
+      player.person = await player.renew();
+    this.records.learn(answer.data, player.party);
+    this.#learn(operation, variables, answer);
+    return { player, operation: operation.field.name, variables, answer };
+  }
+
+  #choose(): Operation {
+    const some = Array.from({ length: 3 }, () => pick(this.operations, this.#random));
+    // What removes records is played less often than what makes them.
+    const score = ({ successes, field }: Operation) =>
+      successes * (/^(delete|remove|revoke|cancel|archive)/.test(field.name) ? 8 : 1);
+    return some.toSorted((a, b) => score(a) - score(b))[0]!;
+  }
+
+  async #variables(operation: Operation, player: Player): Promise<Record<string, unknown>> {
+    const { field, about, inputs, likelihoods } = operation;
+    const random = this.#random;
+    const wanted = {
+      random,
+      about,
+      records: this.records,
+      schema: this.#schema,
+      party: player.party,
+      likelihood: (path: string) => likelihoods.get(path) ?? usually,
+    };
+    const fresh = Object.fromEntries(
+      field.args
+        .map((arg) => [arg.name, valueOf(arg.type, arg.name, wanted)] as const)
+        .filter(([, value]) => value !== undefined),
+    );
+    const known = inputs.length > 0 && random(2) === 0 ? mixed(pick(inputs, random), fresh, random) : fresh;
+    const recipe = this.#recipes[field.name];
+    if (!recipe || random(3) === 0) return known;
+    return { ...known, input: { ...(known.input as object), ...(await recipe(player)) } };
+  }
+
+  #learn(operation: Operation, variables: Record<string, unknown>, answer: Answer): void {
+    operation.tries++;
+
+    const [error] = answer.errors ?? [];
+    const paths = pathsOf(variables);
+    const now = (path: string) => operation.likelihoods.get(path) ?? usually;
+    if (!error && answer.data?.[operation.field.name] !== null) {
+      operation.successes++;
+      operation.inputs = [...operation.inputs.slice(-19), variables];
+      for (const path of paths) operation.likelihoods.set(path, Math.min(0.6, now(path) * 1.1));
+      return;
+    }
+    if (!error) return;
+    const { code, field } = error.extensions as { code: string; field?: string };
+    const refusal = `${code} ${field ?? ""} ${error.message.slice(0, 100)}`;
+    operation.refusals.set(refusal, (operation.refusals.get(refusal) ?? 0) + 1);
+    if (!field) return;
+    const path = `input.${field.replace(/^input\./, "").replace(/\.\d+/g, "")}`;
+    operation.likelihoods.set(path, paths.includes(path) ? Math.max(0.05, now(path) * 0.6) : 0.95);
+  }
+}
+
+/** The type of record that it is about: by its name, else the one that it gives. */
+function aboutOf(field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): string {
+  const records = Object.values(schema.getTypeMap()).filter(
+    (type) => isObjectType(type) && "id" in type.getFields(),
+  );
+  const names = records.map(({ name }) => name).toSorted((a, b) => b.length - a.length);
+  const given = getNamedType(field.type)
+    .name.replace(/^Delete(\w+)Payload$/, "$1")
+    .replace(/Connection$/, "");
+  const words = `${field.name[0]!.toUpperCase()}${field.name.slice(1)}`.replace(/s$/, "");
+  return names.find((name) => words.endsWith(name)) ?? names.find((name) => name.endsWith(given)) ?? given;
+}
+
+/** The known input with a third of its members replaced. */
+function mixed(known: Record<string, unknown>, fresh: Record<string, unknown>, random: Random) {
+  const inner = { ...(known.input as object | undefined) } as Record<string, unknown>;
+  for (const [key, value] of Object.entries((fresh.input as object | undefined) ?? {}))
+    if (random(3) === 0 || key === "idempotencyKey") inner[key] = value;
+  const { idempotencyKey: _, ...input } = inner;
+  const outer = random(2) === 0 ? { ...known, ...fresh } : { ...known };
+  return "input" in known ? { ...outer, input } : outer;
+}
+
+function pathsOf(value: unknown, path = ""): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => pathsOf(item, path));
+  if (!value || typeof value !== "object") return [];
+  return Object.entries(value).flatMap(([key, member]) => {
+    const own = path ? `${path}.${key}` : key;
+    return [own, ...pathsOf(member, own)];
+  });
+}

@@ -1,0 +1,143 @@
+/**
+ * In whose name things act, generated from the catalog: what reading all records of a kind takes is held against row
+ * security, and every table of principals against what ends its rows.
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
+
+let world: TwoHouses;
+
+interface RecordType {
+  table_name: string;
+  subject: string;
+  read_permissions: string[] | null;
+}
+interface PrincipalTable {
+  table_name: string;
+  user_column: string;
+  live: string;
+  lacks: string;
+  ends: string;
+}
+
+let records: RecordType[];
+let principals: PrincipalTable[];
+
+beforeAll(async () => {
+  world = await startTwoHouses();
+  records = (await world.client.query("select * from app_hidden.record_types order by table_name")).rows;
+  principals = (await world.client.query("select * from app_private.principal_tables order by table_name"))
+    .rows;
+});
+afterAll(() => world.end());
+
+/** Runs the work as the OWNER of our organization, whose token has the scopes; nothing of it stays. */
+async function as<T>(scopes: string[] | null, role: string | null, work: () => Promise<T>): Promise<T> {
+  await world.client.query("begin");
+  try {
+    await world.client.query(
+      "select set_config('plat.user_id', $1, true), set_config('plat.scopes', $2, true)",
+      [world.stranger, scopes?.join(",") ?? ""],
+    );
+    if (role) await world.client.query(`set local role ${role}`);
+    return await work();
+  } finally {
+    await world.client.query("rollback");
+  }
+}
+
+test("whoever has what reading a kind of records takes reads all that its owner does", async () => {
+  const told: string[] = [];
+  for (const { table_name: table, read_permissions: scopes } of records) {
+    if (!scopes || scopes.includes("audit.read")) continue;
+    const ids = async () =>
+      (
+        await world.client.query<{ ids: string[] }>(
+          `select coalesce(array_agg(id order by id), '{}') as ids from app_public.${table}
+           where to_jsonb(${table}) ->> 'organization_id' = $1 or id = $1::uuid`,
+          [world.organizations.ours],
+        )
+      ).rows[0]!.ids;
+    const all = await as(null, "plat_user", ids);
+    const seen = await as(scopes, "plat_user", ids);
+    if (all.join() !== seen.join())
+      told.push(`${table}: ${seen.length} of ${all.length} by ${scopes.join(", ")}`);
+  }
+  expect(told).toEqual([]);
+});
+
+test("a webhook takes what reading its events takes, and each of these permissions", async () => {
+  const lacks = async (subject: string) =>
+    (
+      await world.client.query<{ lacking: string | null }>(
+        "select app_private.webhook_lacks(jsonb_populate_record(null::app_public.webhooks, $1)) as lacking",
+        [{ organization_id: world.organizations.ours, events: [`${subject}.*`] }],
+      )
+    ).rows[0]!.lacking;
+  for (const { subject, read_permissions } of records) {
+    const wanted = read_permissions ?? ["audit.read"];
+    expect([subject, await as(["org.admin", ...wanted], null, () => lacks(subject))]).toEqual([
+      subject,
+      null,
+    ]);
+    expect([subject, await as(["org.admin", "audit.read"], null, () => lacks(subject))]).toEqual([
+      subject,
+      null,
+    ]);
+    for (const missing of wanted) {
+      const rest = ["org.admin", ...wanted.filter((permission) => permission !== missing)];
+      if (rest.includes(missing)) continue;
+      expect([subject, await as(rest, null, () => lacks(subject))]).toEqual([subject, missing]);
+    }
+  }
+});
+
+test("nothing acts that is suspended, whatever table it is of", async () => {
+  expect(principals.map(({ table_name }) => table_name)).toEqual(
+    expect.arrayContaining([
+      "app_hidden.buyer_invites",
+      "app_public.exports",
+      "app_public.organization_integrations",
+      "app_public.organization_invites",
+      "app_public.user_integrations",
+      "app_public.webhooks",
+      "app_public.workflows",
+    ]),
+  );
+  const acting: string[] = [];
+  await as(null, null, async () => {
+    for (const { table_name: table, live } of principals) {
+      const count = async () =>
+        (await world.client.query(`select r.id from ${table} r where ${live}`)).rows.map(
+          ({ id }) => id as string,
+        );
+      const ids = await count();
+      if (ids.length > 0) acting.push(table);
+      await world.client.query(
+        "select app_private.review_rows(t, $1, 'Because.') from app_private.principal_tables t where t.table_name = $2",
+        [ids, table],
+      );
+      expect([table, await count()]).toEqual([table, []]);
+    }
+  });
+  expect(acting).toEqual(expect.arrayContaining(["app_public.webhooks", "app_public.workflows"]));
+});
+
+test("nobody but the service makes, acts as or ends a principal", async () => {
+  const { rows } = await world.client.query(
+    `select p.oid::regprocedure::text as name, r.role from pg_proc p
+     cross join unnest('{plat_user, plat_anonymous, plat_authenticator}'::text[]) r (role)
+     where p.pronamespace = 'app_private'::regnamespace and has_function_privilege(r.role, p.oid, 'execute')
+       and (p.proname in ('act_as_principal', 'set_claims', 'claims', 'suspend', 'end_access', 'review_principals',
+         'review_principal', 'review_rows', 'principal_fault', 'act_for_workflow', 'revoke_access_tokens')
+         or exists (select from app_private.principal_tables t where p.oid::regproc::text in (t.lacks, t.ends)))`,
+  );
+  expect(rows).toEqual([]);
+  const { rows: writable } = await world.client.query(
+    `select t.table_name, c.name from app_private.principal_tables t
+     cross join lateral unnest(array['principal_token_id', t.user_column]) c (name)
+     where has_column_privilege('plat_user', t.table_name, c.name, 'insert')
+       or has_column_privilege('plat_user', t.table_name, c.name, 'update')`,
+  );
+  expect(writable).toEqual([]);
+});
