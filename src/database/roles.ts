@@ -13,13 +13,15 @@ const groupRoles = [...viewerRoles, "plat_worker"];
 /**
  * The API's own connection. Its password is derived from the owner's, so that every process that was given the
  * same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
- * @param ownerUrl a connection string with a password.
+ * @param loginUrl of the login that migrates, with a password.
  */
-export function authenticatorUrl(ownerUrl: string): string {
-  const url = new URL(ownerUrl);
+export function authenticatorUrl(loginUrl: string): string {
+  const url = new URL(loginUrl);
   const secret = decodeURIComponent(url.password);
   if (!secret)
-    throw new Error("The owner's connection carries no password, so AUTHENTICATOR_URL has to be set.");
+    throw new Error(
+      "The connection of DATABASE_URL carries no password, so AUTHENTICATOR_URL has to be set.",
+    );
   url.username = authenticator;
   url.password = createHmac("sha256", secret).update(`${authenticator} v1`).digest("base64url");
   return url.href;
