@@ -1,4 +1,4 @@
-import type { GraphQLSchema } from "postgraphile/graphql";
+import { setFlagsFromString } from "node:v8";
 import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
@@ -41,14 +41,15 @@ export type Follow = (running: {
   loginUrl: string;
   authenticatorUrl: string;
   log: Logger;
-  /**
-   * Has the API serve what the database holds now.
-   * @param schema that of GraphQL, where it was built from another database that holds the same.
-   */
-  reload(schema?: Promise<GraphQLSchema>): Promise<void>;
-  /** Builds the schema of GraphQL from a database. */
-  buildSchema(authenticatorUrl: string): Promise<GraphQLSchema>;
+  /** Has the API serve what the database holds now. */
+  reload(): Promise<void>;
 }) => Promise<{ stop(): Promise<void> }>;
+
+/**
+ * Left alone, the heap grows to several times what is alive before it is collected: a minute of many plans or large answers
+ * would take half a gigabyte more, and keep it.
+ */
+const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
 
 /**
  * The composition root, in reading order. What is added to `shutdown` last is stopped first.
@@ -56,6 +57,7 @@ export type Follow = (running: {
  * @throws ConfigError before anything was started.
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
+  keepHeapSmall();
   const config = await decideAddress(loadConfig(process.env, argv));
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log);
@@ -173,7 +175,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
 
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
-      const { signs, startGraphql } = await import("./graphql.ts");
+      const { startGraphql } = await import("./graphql.ts");
       const { createApp } = await import("./http/app.ts");
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       const options = {
@@ -195,9 +197,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         compute,
         log,
       };
-      const { buildSchema, serving } = await import("./schemaAlone.ts");
-      const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
-        const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
+      const api = await reloadableApi(async () => {
+        const graphql = await startGraphql(options);
         return { graphql, app: createApp({ config, log, pages, ...graphql.transport }) };
       });
       shutdown.add("GraphQL", api.release);
@@ -206,6 +207,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const listener = await serve(api.handler, config);
       shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
       if (follow) {
+<<<<<<< HEAD
         const { loginUrl, authenticatorUrl } = database;
         const following = await follow({
           loginUrl,
@@ -214,6 +216,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
           reload: api.reload,
           buildSchema: (url) => buildSchema(url, signs(options)),
         });
+=======
+        const { ownerUrl, authenticatorUrl } = database;
+        const following = await follow({ ownerUrl, authenticatorUrl, log, reload: api.reload });
+>>>>>>> main
         shutdown.add("following the schema", following.stop);
       }
     }

@@ -354,7 +354,7 @@ export const settings = {
   }),
   POOL_SIZE: setting({
     default: "10",
-    description: "Database connections of the API in one process.",
+    description: "Database connections of the API and its pages in one process.",
     parse: whole(2, 500),
   }),
   PLAN_CACHE_MB: setting({
