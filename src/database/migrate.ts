@@ -6,13 +6,14 @@ import {
   requireKnown,
   takeOverBaseline,
 } from "./baseline.ts";
+import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./current.ts";
 import type { MigrationLog } from "./migrationLog.ts";
 import { onConnection } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
-import { reconcile } from "./reconcile.ts";
+import { reconcile, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -29,6 +30,8 @@ export interface MigrateOptions {
   current?: boolean;
   /** Makes the reference; in a scratch database beside the target where left out. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
+  /** Told when an existing database has been changed, before it is read again to see whether nothing is missing. */
+  changed?: (reconciled: Reconciled) => Promise<void>;
   /** Asked before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
 }
@@ -53,49 +56,10 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-<<<<<<< HEAD
     await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
     return await onConnection(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
-=======
-    await ensureRoles(owner, options.authenticatorUrl ?? authenticatorUrl(connectionString));
-    await migrateJobRunner(connectionString, log);
-
-    const current = options.current ? await readCurrent(folder) : "";
-    const hash = await schemaHash(folder, current);
-    const chain = { folder, log };
-    if (applied.length === 0) {
-      await runChain(owner, connectionString, chain);
-      if (current) await applyCurrent(owner, folder, current, []);
-      await createObjects(connectionString, folder, hash);
-      return true;
-    }
-    if (!old && (await schemaStates(owner))[0] === hash) return false;
-    const files = { folder, current, validate: true };
-    const reference = options.reference
-      ? await options.reference(files)
-      : await readReference(owner, connectionString, files);
-    if (options.isOutdated?.()) return false;
-    if (old) {
-      await takeOverBaseline(owner, baseline!, migrations);
-      log?.info(
-        { event: "migration.baseline" },
-        `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
-      );
-    } else await adoptCommitted(owner, migrations.slice(applied.length));
-    await runChain(owner, connectionString, chain);
-    if (options.current && (await appliedCurrent(owner)) !== current) {
-      await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
-      log?.info({ event: "migration.current" }, "Applied current.sql.");
-    }
-    await reconcile(owner, reference.catalog, {
-      declaredTables: reference.declaredTables,
-      log,
-      alongside: (client) => noteSchemaState(client, hash),
-    });
-    return true;
->>>>>>> main
   });
 }
 

@@ -36,6 +36,7 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
     const at = (database: string) => ownerUrl(loginAt(database));
     const root = new Client({ connectionString: loginAt("postgres") });
     let chain: Promise<Chain> | undefined;
+    let dropping: Promise<unknown> = Promise.resolve();
     try {
       await root.connect();
       await ensureRoles(root, authenticatorUrl(postgres.connectionString));
@@ -76,22 +77,21 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
         // A connection that was closed may not be gone yet.
         await unused(root, template);
         await root.query(`create database ${name} template ${template} strategy file_copy`);
-<<<<<<< HEAD
         await limitDatabase(root, name);
         let use: Promise<unknown> | undefined;
         try {
           const made = () => (use = options.meanwhile?.(loginAt(name)));
           const reference = await readObjectsOn(at(name), options, made);
-=======
-        try {
-          const reference = await readObjectsOn(at(name), options);
->>>>>>> main
           return options.current ? { ...reference, chain: catalog } : reference;
         } finally {
-          await root.query(`drop database ${name} with (force)`);
+          // Nobody waits for it to go.
+          dropping = Promise.all([dropping, use?.catch(() => undefined)])
+            .then(() => root.query(`drop database ${name} with (force)`))
+            .catch(() => undefined);
         }
       },
       stop: async () => {
+        await dropping;
         await chain?.catch(() => undefined);
         await root.end();
         await postgres.stop();
