@@ -45679,8 +45679,9 @@ create function app_private.is_known_recipient(organization_id uuid, email text)
 language sql stable as $function$
   select exists (select from app_public.leads l where l.organization_id = $1 and l.email = lower($2)
       and l.deleted_at is null)
-    or exists (select from app_public.buyers b where b.organization_id = $1 and b.email = lower($2)
-      and b.deleted_at is null)
+    -- By project, as the index has it.
+    or exists (select from app_public.projects p join app_public.buyers b on b.project_id = p.id
+      where p.organization_id = $1 and b.email = lower($2) and b.deleted_at is null)
     or exists (select from app_hidden.user_identities i
       join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
       where i.email = lower($2))
@@ -52894,9 +52895,11 @@ begin
   return result;
 end $function$;
 
--- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
---   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
-create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
+-- Looks at what happened for executions that wait, but of none of the organizations excepted: those without
+--   conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data,
+--   events}, beside it the ids of the events.
+create function app_private.wake_executions(most integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
   organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
 )
 language plpgsql rows 200 as $function$
@@ -52910,6 +52913,7 @@ begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
     select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
+      and x.organization_id <> all (except_of)
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
