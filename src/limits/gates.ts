@@ -9,12 +9,13 @@ export const gates = {
   operations: new FairGate({
     atOnce: 64,
     perParty: 8,
+    kept: 16,
     strangers: 16,
     waitingPerParty: 256,
     waitingStrangers: 512,
     patienceMs: 15_000,
   }),
-  largeOperations: new FairGate({ atOnce: 4, perParty: 2, strangers: 2 }),
+  largeOperations: new FairGate({ atOnce: 4, perParty: 2, kept: 1, strangers: 2 }),
   /** The schema in a form that nobody asked for before: a long piece of work for the event loop, and hardly ever needed. */
   newIntrospections: new FairGate({ atOnce: 2, patienceMs: 15_000 }),
 };
@@ -29,6 +30,7 @@ export function connectionGate(poolSize: number, atOnce: number): FairGate {
   return new FairGate({
     atOnce: Math.max(1, atOnce),
     perParty: share(0.4),
+    kept: atOnce > 4 ? 2 : 0,
     strangers: share(0.3),
     patienceMs: 15_000,
   });

@@ -43,8 +43,8 @@ class LoopTurns {
     const now = performance.now();
     this.#credit = Math.min(MOST_CREDIT_MS, this.#credit + (now - this.#at) * SHARE) - tookMs;
     this.#at = now;
-    // Everything that came in meanwhile is served first in any case.
-    if (this.#credit >= 0) setImmediate(leave);
+    // Everything that came in meanwhile is served first in any case: a whole round of the event loop.
+    if (this.#credit >= 0) setImmediate(() => setImmediate(leave));
     else setTimeout(leave, -this.#credit / SHARE);
   }
 }

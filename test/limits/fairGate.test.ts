@@ -59,6 +59,20 @@ test("a party, and all strangers, have so many places; the others of the gate ar
   expect(gate.numbers).toMatchObject({ inside: 0, waiting: 0 });
 });
 
+test("the last places are for parties that have none", async () => {
+  const gate = new FairGate({ atOnce: 6, perParty: 4, kept: 2 });
+  const leaves = [viewer("ann"), viewer("ann"), viewer("bob"), viewer("bob")].map((party) =>
+    gate.enter(party),
+  );
+  void gate.enter(viewer("ann"));
+  void gate.enter(viewer("bob"));
+  expect(gate.numbers).toEqual({ inside: 4, waiting: 2 });
+  leaves.push(gate.enter(viewer("cid")), gate.enter(viewer("dan")));
+  expect(gate.numbers).toEqual({ inside: 6, waiting: 2 });
+  for (const leave of leaves) (await leave)();
+  expect(gate.numbers).toEqual({ inside: 2, waiting: 0 });
+});
+
 test("who waits too long, or behind too many of their own, is refused and told when to come again", async () => {
   const gate = new FairGate({ atOnce: 1, waitingPerParty: 2, waitingStrangers: 3, patienceMs: 20 });
   const leave = await gate.enter(viewer("ann"));
