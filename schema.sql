@@ -34627,7 +34627,7 @@ create domain app_public.tags as text[]
 -- A time zone of the IANA database, such as America/Toronto.
 create domain app_public.time_zone as text
   -- This time zone is unknown; give a name of the IANA database, such as America/Toronto.
-  constraint time_zone_known check (app_hidden.is_time_zone(value));
+  constraint time_zone_known check (app_hidden.names_time_zone(value)) not valid;
 
 -- @transform representative
 -- @given
@@ -39756,17 +39756,6 @@ create function app_hidden.is_service() returns boolean
 language sql stable as $function$ select app_hidden.setting('service') = 'on' $function$;
 grant execute on function app_hidden.is_service() to plat_anonymous, plat_user, plat_worker;
 
-create function app_hidden.is_time_zone(name text) returns boolean
-language plpgsql immutable parallel safe strict as $function$
-begin
-  if name !~ '^(UTC|GMT|Etc/GMT[+-]\d{1,2}|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_-]*){1,2})$' then return false; end if;
-  perform timezone(name, timestamptz 'epoch');
-  return true;
-exception when invalid_parameter_value then
-  return false;
-end $function$;
-grant execute on function app_hidden.is_time_zone(text) to plat_anonymous, plat_user, plat_worker;
-
 -- Whether the viewer sees the reservation as its buyer.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
 language plpgsql stable as $function$ begin return reservation_id = any (array(select
@@ -40256,6 +40245,17 @@ language sql immutable as $function$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $function$;
 grant execute on function app_hidden.most_rows_of_export(text, text) to plat_anonymous, plat_user, plat_worker;
+
+create function app_hidden.names_time_zone(name text) returns boolean
+language plpgsql immutable parallel safe strict as $function$
+begin
+  if name !~ '^(UTC|GMT|Etc/GMT[+-]\d{1,2}|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_-]*){1,2})$' then return false; end if;
+  perform timezone(name, timestamptz 'epoch');
+  return true;
+exception when invalid_parameter_value then
+  return false;
+end $function$;
+grant execute on function app_hidden.names_time_zone(text) to plat_anonymous, plat_user, plat_worker;
 
 create function app_hidden.negotiations_event_value(record_id uuid, value jsonb, record jsonb) returns jsonb
 language plpgsql stable as $function$
@@ -43505,7 +43505,7 @@ begin
       perform app_private.refuse_definition('trigger.schedule',
         'give a cron line: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".');
     elsif trigger ? 'timeZone' and (jsonb_typeof(trigger -> 'timeZone') <> 'string'
-      or not app_hidden.is_time_zone(trigger ->> 'timeZone')) then
+      or not app_hidden.names_time_zone(trigger ->> 'timeZone')) then
       perform app_private.refuse_definition('trigger.timeZone',
         'this time zone is unknown; give a name of the IANA database, such as America/Toronto.');
     elsif checks -> 'trigger.schedule' is null or checks -> 'trigger.schedule' ? 'fault' then
@@ -43949,6 +43949,7 @@ declare
   mail app_private.notification_mails;
   reader record;
   item record;
+  before constant text := current_setting('role');
   items app_private.notification_items[];
   happened jsonb;
   shown_data jsonb := '{}';
@@ -43989,7 +43990,7 @@ begin
         hidden := hidden + 1;
       end if;
     end loop;
-    perform set_config('role', 'none', true);
+    perform set_config('role', before, true);
     perform set_config('plat.user_id', '', true);
   end if;
   if seen = '{}' then

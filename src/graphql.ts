@@ -100,6 +100,12 @@ export interface Graphql {
   release(): Promise<void>;
 }
 
+/** What signs the texts of a schema. */
+export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
+  signLoginToken: createLoginTokens(jwtKeys).sign,
+  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
+});
+
 const numbersOf = ({ totalCount: total, idleCount: idle, waitingCount: waiting }: Pool) => ({
   total,
   idle,
@@ -161,8 +167,7 @@ export async function startGraphql({
         pool,
         connections: connectionGate(poolSize, poolSize - ofPages - 1),
         ...(documentBytes !== undefined && { documentBytes }),
-        signLoginToken: createLoginTokens(jwtKeys).sign,
-        signFileAddress: addresses.sign,
+        ...signs({ jwtKeys, baseUrl }),
         files,
         webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
         workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),

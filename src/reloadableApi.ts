@@ -6,24 +6,29 @@ export interface ApiState {
   graphql: { isReachable(): Promise<boolean>; release(): Promise<void> };
 }
 
-export interface ReloadableApi {
+export interface ReloadableApi<Given> {
   /** Hands each request to the present state. */
   handler: RequestListener;
   isReachable(): Promise<boolean>;
-  /** Builds a state anew and puts it in the place of the present one, which first answers what it has begun. */
-  reload(): Promise<void>;
+  /**
+   * Builds a state anew and puts it in the place of the present one, which first answers what it has begun.
+   * @param given what is there of it already.
+   */
+  reload(given?: Given): Promise<void>;
   release(): Promise<void>;
 }
 
 /** The API in the state that `make` builds; it can follow a schema that changes while it serves. */
-export async function reloadableApi(make: () => Promise<ApiState>): Promise<ReloadableApi> {
+export async function reloadableApi<Given>(
+  make: (given?: Given) => Promise<ApiState>,
+): Promise<ReloadableApi<Given>> {
   let present = count(await make());
   const retiring = new Set<Promise<void>>();
   return {
     handler: (request, response) => present.handle(request, response),
     isReachable: () => present.isReachable(),
-    reload: async () => {
-      const next = count(await make());
+    reload: async (given) => {
+      const next = count(await make(given));
       const done = present.retire();
       present = next;
       retiring.add(done);

@@ -2,9 +2,9 @@
  * The GraphQL schema apart from what serves it. It depends on the catalog of a database, on the code, and on what signs texts;
  * so one that was built from one database serves any other whose catalog is the same, with the same keys.
  */
-import type { Pool } from "pg";
 import { makeSchema } from "postgraphile";
 import type { GraphQLSchema } from "postgraphile/graphql";
+import { makePool } from "./database/pool.ts";
 import type { GraphqlInstance } from "./graphql.ts";
 import { createPreset, type PresetOptions } from "./preset.ts";
 
@@ -14,28 +14,31 @@ const unused = () => {
 
 /**
  * Reads a database and builds its schema.
- * @param pool connections of plat_authenticator.
+ * @param authenticatorUrl how the API logs in there.
  * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where left out.
  */
 export async function buildSchema(
-  pool: Pool,
+  authenticatorUrl: string,
   options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
 ): Promise<GraphQLSchema> {
-  const { schema } = await makeSchema(
-    createPreset({
-      pool,
-      signLoginToken: unused,
-      signFileAddress: unused,
-      files: { admit: unused, take: unused, release: unused, read: unused },
-      webhookTransforms: { publicAddress: unused, freshSecret: unused },
-      workflowChecks: unused,
-      paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
-      draftTransforms: { composeLeadEmail: unused },
-      integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
-      ...options,
-    }),
-  );
-  return schema;
+  const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
+  const preset = createPreset({
+    pool,
+    signLoginToken: unused,
+    signFileAddress: unused,
+    files: { admit: unused, take: unused, release: unused, read: unused },
+    webhookTransforms: { publicAddress: unused, freshSecret: unused },
+    workflowChecks: unused,
+    paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
+    draftTransforms: { composeLeadEmail: unused },
+    integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
+    ...options,
+  });
+  try {
+    return (await makeSchema(preset)).schema;
+  } finally {
+    await pool.end();
+  }
 }
 
 /** What `postgraphile` makes of a preset, for a schema that is there. */

@@ -1,4 +1,5 @@
 import { setFlagsFromString } from "node:v8";
+import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
 import { announce } from "./banner.ts";
@@ -39,11 +40,16 @@ const requestsFinishWithinMs = 10_000;
 
 /** What follows the files of the schema while the service runs: in development. */
 export type Follow = (running: {
-  ownerUrl: string;
+  loginUrl: string;
   authenticatorUrl: string;
   log: Logger;
-  /** Has the API serve what the database holds now. */
-  reload(): Promise<void>;
+  /**
+   * Has the API serve what the database holds now.
+   * @param schema that of GraphQL, where it was built from another database that holds the same.
+   */
+  reload(schema?: Promise<GraphQLSchema>): Promise<void>;
+  /** Builds the schema of GraphQL from a database. */
+  buildSchema(authenticatorUrl: string): Promise<GraphQLSchema>;
 }) => Promise<{ stop(): Promise<void> }>;
 
 /**
@@ -75,7 +81,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     void database.exited.then(() => shutdown.begin("the embedded database ended", 1));
 
     if (config.mode === "all" || config.mode === "migrate")
-      await migrate(database.ownerUrl, {
+      await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
         logger: log,
         current: follow !== undefined,
@@ -178,7 +184,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const metrics = createMetrics();
     if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
-      const { startGraphql } = await import("./graphql.ts");
+      const { signs, startGraphql } = await import("./graphql.ts");
       const { createApp } = await import("./http/app.ts");
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       const options = {
@@ -200,8 +206,9 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         compute,
         log,
       };
-      const api = await reloadableApi(async () => {
-        const graphql = await startGraphql(options);
+      const { buildSchema, serving } = await import("./schemaAlone.ts");
+      const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
+        const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
         return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };
       });
       shutdown.add("GraphQL", api.release);
@@ -210,8 +217,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const listener = await serve(api.handler, config);
       shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
       if (follow) {
-        const { ownerUrl, authenticatorUrl } = database;
-        const following = await follow({ ownerUrl, authenticatorUrl, log, reload: api.reload });
+        const { loginUrl, authenticatorUrl } = database;
+        const following = await follow({
+          loginUrl,
+          authenticatorUrl,
+          log,
+          reload: api.reload,
+          buildSchema: (url) => buildSchema(url, signs(options)),
+        });
         shutdown.add("following the schema", following.stop);
       }
     }

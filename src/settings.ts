@@ -153,7 +153,7 @@ export const settings = {
   DATABASE_URL: setting({
     defaultText: "the embedded database",
     description:
-      "Owner's connection to a PostgreSQL 18 database, which is then used instead of the embedded one.",
+      "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see Deployment.",
     parse: databaseUrl,
   }),
   AUTHENTICATOR_URL: setting({

@@ -14,9 +14,7 @@ import { schemaSql } from "./schemaSql.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
 await withScratchDatabase(async (ownerUrl) => {
-  const pool = makePool({ connectionString: authenticatorUrl(ownerUrl), max: 2 });
-  const schema = await buildSchema(pool);
-  await pool.end();
+  const schema = await buildSchema(authenticatorUrl(ownerUrl));
   const owner = makePool({ connectionString: ownerUrl, max: 1 });
   const apps = await owner.query(
     "select key, config_schema, credentials_schema from app_public.integration_apps",

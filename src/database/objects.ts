@@ -46,6 +46,9 @@ const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|typ
 /** Failures for want of a function, table, type, column, schema or row, which another statement may make. */
 const missing = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
 
+/** As they were last read. PERF: who follows the files reads them several times after each save. */
+const known = new Map<string, ObjectFile>();
+
 /** The files below migrations/objects, in the order of their paths. */
 export async function readObjects(folder = migrationsFolder): Promise<ObjectFile[]> {
   const root = join(folder, "objects");
@@ -58,15 +61,19 @@ export async function readObjects(folder = migrationsFolder): Promise<ObjectFile
     files.map(async (name) => {
       const path = join(root, name);
       const text = await readFile(path, "utf8");
+      const before = known.get(path);
+      if (before?.text === text) return before;
       const statements = splitStatements(text);
       const isDefinition = (statement: SqlStatement) => definition.test(statement.text);
-      return {
+      const file: ObjectFile = {
         path,
         text,
         area: name.includes(sep) ? name.split(sep)[0]! : "",
         definitions: statements.filter(isDefinition),
         rest: statements.filter((statement) => !isDefinition(statement)),
       };
+      known.set(path, file);
+      return file;
     }),
   );
 }

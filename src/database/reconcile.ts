@@ -5,6 +5,7 @@ import { differences, driftSentence, isStructure, type Difference } from "./diff
 import { isTransient, lockAttempts, lockTimeoutMs as usualLockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import { LockTimeout, lockTables } from "./lockTables.ts";
 import type { MigrationLog } from "./migrationLog.ts";
+import { readRows } from "./catalogRows.ts";
 import { runRound } from "./reconcileRounds.ts";
 
 export interface ReconcileOptions {
@@ -13,6 +14,10 @@ export interface ReconcileOptions {
   log?: MigrationLog | undefined;
   /** What belongs into the same transaction. */
   alongside?: (client: Client) => Promise<unknown>;
+  /** What the database had a moment ago, without rows, where it was read already. */
+  here?: Promise<CatalogObject[]>;
+  /** Whether it is read again afterwards, until nothing differs; where not, somebody else has to look soon. */
+  verify?: boolean;
   /** How long one lock is waited for at a time, and how often. */
   lockTimeoutMs?: number;
   attempts?: number;
@@ -42,6 +47,8 @@ export async function reconcile(
     declaredTables,
     log,
     alongside,
+    here,
+    verify = true,
     lockTimeoutMs = usualLockTimeoutMs,
     attempts = lockAttempts,
   }: ReconcileOptions,
@@ -55,10 +62,12 @@ export async function reconcile(
       const done = await bringTogether(target, reference, declaredTables, {
         found: (found) => (drift = found),
         unknown: (names) => tellUnknown(names, log),
+        here: tries === 1 ? here : undefined,
+        verify,
       });
       await alongside?.(target);
       await target.query("commit");
-      report(done, log);
+      report(verify ? done : { ...done, drift: [] }, log);
       return done;
     } catch (error) {
       await target.query("rollback");
@@ -87,21 +96,27 @@ async function bringTogether(
   target: Client,
   reference: readonly CatalogObject[],
   declaredTables: readonly string[],
-  drift: { found(drift: Difference[]): void; unknown(names: string[]): void },
+  options: {
+    found(drift: Difference[]): void;
+    unknown(names: string[]): void;
+    here: Promise<CatalogObject[]> | undefined;
+    verify: boolean;
+  },
 ): Promise<Reconciled> {
   const changes = new Map<string, Difference>();
   let structure: CatalogObject[] | undefined;
   let before = "";
   for (let round = 1; ; round++) {
-    const here = await readCatalog(target, {
-      rowsOf: await existing(target, declaredTables),
-      unknown: (names) => round === 1 && drift.unknown(names),
-    });
+    const rowsOf = await existing(target, declaredTables);
+    const here =
+      round === 1 && options.here
+        ? [...(await options.here), ...(await readRows(target, rowsOf))]
+        : await readCatalog(target, { rowsOf, unknown: (names) => round === 1 && options.unknown(names) });
     const all = differences(here, reference);
     const replaceable = all.filter((difference) => !isStructure(difference));
     requireKept((structure ??= here.filter(isStructure)), here);
     if (round === 1) {
-      drift.found(all.filter(isStructure));
+      options.found(all.filter(isStructure));
       await lockTables(target, replaceable);
     }
     // What is not the same even after it was made, such as a row that a trigger changes, is told and left at that.
@@ -111,7 +126,8 @@ async function bringTogether(
     before = left;
     for (const difference of replaceable)
       if (!changes.has(difference.identity)) changes.set(difference.identity, difference);
-    await runRound(target, replaceable);
+    const isDone = await runRound(target, replaceable);
+    if (isDone && !options.verify) return { changes: [...changes.values()], drift: all.filter(isStructure) };
   }
 }
 

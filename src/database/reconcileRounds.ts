@@ -20,8 +20,11 @@ const mayWait = ({ code = "" }: DatabaseError) =>
 /** A function or view that has other columns, arguments or results cannot be replaced; it has to be made anew. */
 const mustBeRemade = ({ code = "" }: DatabaseError) => ["42P13", "42P16", "42809"].includes(code);
 
-/** Runs what the differences ask for, in an order that works. */
-export async function runRound(client: ClientBase, all: readonly Difference[]): Promise<void> {
+/**
+ * Runs what the differences ask for, in an order that works.
+ * @returns whether all of it could be done; the rest shows when the catalog is read again.
+ */
+export async function runRound(client: ClientBase, all: readonly Difference[]): Promise<boolean> {
   const of = (...kinds: CatalogObject["kind"][]) => all.filter(({ kind }) => kinds.includes(kind));
   const routines = of("function", "view");
   const guards = of("policy", "trigger");
@@ -41,7 +44,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   const removed = [...unlike.map(({ step }) => dropping(step.difference)), ...held.map(({ step }) => step)];
   for (const step of removed) await dropWithDependents(client, step);
   // What went with them shows in the next round.
-  if (removed.length > 0) return;
+  if (removed.length > 0) return false;
   // A function may have been in the way of another of its name.
   await must(
     client,
@@ -60,6 +63,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   const undone = words.filter(({ wanted }) => !wanted).map(dropping);
   await runInFoundOrder(client, inOneGroup(undone), () => true);
   await must(client, words.filter(({ wanted }) => wanted).map(making));
+  return true;
 }
 
 function making(difference: Difference): ObjectStep {

@@ -19,14 +19,21 @@ export interface ReferenceOptions {
   current?: string;
   /** Whether the bodies of functions are checked. */
   validate?: boolean;
+  /** What else is done with the database as soon as it holds everything; it is there until that has ended. */
+  meanwhile?: (connectionString: string) => Promise<unknown>;
 }
 
 /**
  * Applies what follows the migrations, to a database that has just these, and reads it. Objects get a session of their own:
  * rows that a migration wrote are none of those that objects declare.
+ * @param made told when the database holds everything, before it is read.
  * @throws SchemaError
  */
-export async function readObjectsOn(connectionString: string, options: ReferenceOptions): Promise<Reference> {
+export async function readObjectsOn(
+  connectionString: string,
+  options: ReferenceOptions,
+  made: () => void = () => {},
+): Promise<Reference> {
   const { current, folder } = options;
   if (current)
     await onConnection(connectionString, async (client) => {
@@ -38,6 +45,7 @@ export async function readObjectsOn(connectionString: string, options: Reference
     await client.query("begin");
     const { declaredTables } = await applyObjects(client, options);
     await client.query("commit");
+    made();
     return { catalog: await readCatalog(client, { rowsOf: declaredTables }), declaredTables };
   });
 }

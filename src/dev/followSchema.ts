@@ -1,12 +1,16 @@
 /** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
 import { basename, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { GraphQLSchema } from "postgraphile/graphql";
 import { currentFile, readCurrent } from "../database/current.ts";
 import { migrationsFolder } from "../database/committed.ts";
 import { migrate } from "../database/migrate.ts";
 import { onConnection } from "../database/onConnection.ts";
+import type { Difference } from "../database/differences.ts";
+import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { startReferenceCluster } from "../database/referenceCluster.ts";
+import { ownerUrl } from "../database/roles.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../server.ts";
 import { tellFindings } from "./tellFindings.ts";
@@ -25,7 +29,7 @@ const restMs = 300;
  * fault, which is told with its place, database and API stay in the state before.
  */
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
-  return async ({ ownerUrl, authenticatorUrl, log, reload }) => {
+  return async ({ loginUrl, authenticatorUrl, log, reload, buildSchema }) => {
     let applied = statementsOf(await readObjects(folder));
     let appliedCurrent = await readCurrent(folder);
     // Made beside the first requests; from then on a reference takes a second or two.
@@ -37,14 +41,14 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     /** While the whole schema is being changed, which an older reference would undo a newer save in. */
     let changing: Promise<void> = Promise.resolve();
     let isServed = true;
-    const findings = tellFindings(ownerUrl, say);
+    const findings = tellFindings(ownerUrl(loginUrl), say);
     const check = () =>
       findings().catch((error: unknown) => log.debug({ err: error }, "The schema was not checked."));
 
-    const serve = async (what: string, since: number) => {
+    const serve = async (what: string, since: number, schema?: Promise<GraphQLSchema>) => {
       const done = performance.now();
       isServed = false;
-      await reload();
+      await reload(schema);
       isServed = true;
       say(`${what} in ${ms(done - since)}; served ${ms(performance.now() - since)} after it was saved.`);
     };
@@ -70,7 +74,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       if (current.text !== appliedCurrent) names.unshift(currentFile);
       if (names.length === 0) return false;
       await changing;
-      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return false;
+      if (!(await onConnection(ownerUrl(loginUrl), (owner) => applyChanges(owner, changed, current))))
+        return false;
       applied = statementsOf(files);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
         say(`Applied ${names.join(", ")}; it holds ${ms(performance.now() - since)} after it was saved.`);
@@ -80,21 +85,37 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       await serve(`Applied ${names.join(", ")}`, since);
       return true;
     };
-    const wholly = async (mine: number, since: number): Promise<boolean> => {
+    /** @param isFirst whether nothing of the save was applied yet, so that the API will be built anew. */
+    const wholly = async (mine: number, since: number, isFirst: boolean): Promise<boolean> => {
       if (mine !== generation) return false;
-      const changes: string[] = [];
+      let brought = false;
+      let schema: Promise<GraphQLSchema> | undefined;
       const note = ({ event }: { event: string }, message: string) => {
-        if (event === "schema.drift") say(message);
-        else changes.push(message);
+        if (event !== "schema.drift") brought = true;
+        if (event === "migration.current") isServed = false;
+        say(message);
       };
+      // PERF: beside the comparing, from the reference, which is what the database becomes.
+      const ahead = (url: string) => (schema = buildSchema(authenticatorUrlOf(url)));
       const [files, current] = [await readObjects(folder), await readCurrent(folder)];
       const changed = Promise.withResolvers<void>();
       try {
-        const done = await migrate(ownerUrl, {
+        const done = await migrate(loginUrl, {
           authenticatorUrl,
           folder,
           current: true,
-          reference: async (options) => await (await cluster).make(options),
+          reference: async (options) =>
+            await (await cluster).make({ ...options, ...(isFirst && { meanwhile: ahead }) }),
+          changed: async ({ changes, drift }) => {
+            applied = statementsOf(files);
+            appliedCurrent = current;
+            if (mine !== generation || (isServed && !changes.some(isShown))) return;
+            await serve(
+              "Brought the whole schema up to date",
+              since,
+              drift.length === 0 ? schema : undefined,
+            );
+          },
           isOutdated: () => {
             if (mine === generation) changing = changed.promise;
             return mine !== generation;
@@ -109,9 +130,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
         changed.resolve();
       }
       if (mine !== generation) return false;
-      changes.forEach((change) => say(change));
-      if (changes.length > 0 || !isServed) await serve("Brought the whole schema up to date", since);
-      return changes.length > 0;
+      if (!isServed) await serve("Brought the whole schema up to date", since);
+      return brought;
     };
 
     const stop = await watchFolder(folder, () => {
@@ -128,7 +148,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
               if (mine !== generation) return;
               // Beside the whole: what was forgotten is told as early as it can be seen.
               const looked = isApplied ? check() : Promise.resolve();
-              const brought = await wholly(mine, since).finally(() => looked);
+              const brought = await wholly(mine, since, !isApplied).finally(() => looked);
               if (brought && mine === generation) await check();
             }),
           );
@@ -149,6 +169,9 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     };
   };
 }
+
+/** Whether the API shows it; policies and triggers are PostgreSQL's own affair. */
+const isShown = ({ kind }: Difference) => kind !== "policy" && kind !== "trigger";
 
 function isChanged(now: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
   return now.size !== before.size || [...now].some((text) => !before.has(text));

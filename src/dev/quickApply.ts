@@ -8,7 +8,7 @@ import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
-import { madeBy, replacing, speaksOf, withoutBody } from "./statementForms.ts";
+import { commented, madeBy, replacing, speaksOf, withoutBody } from "./statementForms.ts";
 
 /** A file that was saved, and the texts of the statements that it had when it was last applied. */
 export interface ChangedFile {
@@ -60,7 +60,7 @@ export async function applyChanges(
   changed: readonly ChangedFile[],
   current: ChangedCurrent,
 ): Promise<boolean> {
-  if (!onlyAdds(current.text, current.applied)) return false;
+  if (!onlyAdds(current.text, current.applied) || changed.some(undoes)) return false;
   const plans = changed.map(plan);
   await owner.query("begin; set local lock_timeout = '500ms'; set local client_min_messages = warning");
   try {
@@ -87,6 +87,26 @@ export async function applyChanges(
     // After a commit there is nothing to roll back, and the server only says so.
     await owner.query("rollback");
   }
+}
+
+/**
+ * Whether a statement is gone whose effect nothing takes back here: a grant, the call of a generator, a row. Neither of what
+ * is dropped itself, nor a comment that has become another one.
+ */
+function undoes({ file, before }: ChangedFile): boolean {
+  const now = textsOf(file);
+  const lost = [...before].filter((text) => !now.has(text));
+  const added = [...now].filter((text) => !before.has(text));
+  const gone = lost.flatMap((text) => madeBy(text) ?? []);
+  const targets = new Set([...now].map(commented));
+  return lost.some(
+    (text) =>
+      !madeBy(text) &&
+      !gone.some(({ name }) => speaksOf(text, name)) &&
+      !(commented(text) && targets.has(commented(text))) &&
+      // The same grant to more.
+      !added.some((other) => other.startsWith(`${text.replace(/;$/, "")},`)),
+  );
 }
 
 /**

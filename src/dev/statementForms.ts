@@ -51,6 +51,11 @@ export function replacing(text: string): string {
   );
 }
 
+/** What a comment is on; undefined for any other statement. */
+export function commented(text: string): string | undefined {
+  return /^comment\s+on\s+([^]*?)\s+is\s/i.exec(text)?.[1];
+}
+
 /** Whether it says who may use an object, or what it is, of that name. */
 export function speaksOf(text: string, name: string): boolean {
   if (!/^(?:grant|revoke|comment\s+on)\s/i.test(text)) return false;

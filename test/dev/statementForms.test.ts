@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { madeBy, replacing, speaksOf, withoutBody } from "../../src/dev/statementForms.ts";
+import { commented, madeBy, replacing, speaksOf, withoutBody } from "../../src/dev/statementForms.ts";
 
 test("what a statement makes is told from its text, and how it is dropped", () => {
   expect(
@@ -46,6 +46,14 @@ test("grants and comments speak of the object of just that name", () => {
   expect(speaksOf("comment on function app_public.f(int) is 'F.'", "app_public.f")).toBe(true);
   expect(speaksOf("grant execute on function app_public.f_more to plat_user", "app_public.f")).toBe(false);
   expect(speaksOf("select app_private.make('app_public.f')", "app_public.f")).toBe(false);
+});
+
+test("a comment tells what it is on", () => {
+  expect(commented("comment on column app_public.t.is_open is 'Whether it is open.'")).toBe(
+    "column app_public.t.is_open",
+  );
+  expect(commented("COMMENT ON FUNCTION f(int)\n  IS null")).toBe("FUNCTION f(int)");
+  expect(commented("grant select on t to plat_user")).toBeUndefined();
 });
 
 test("a function's body does not count for its frame, all else does", () => {

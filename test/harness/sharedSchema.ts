@@ -5,11 +5,8 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
-import { createLoginTokens } from "../../src/auth/loginToken.ts";
-import { makePool } from "../../src/database/pool.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
-import { createFileAddresses } from "../../src/files/addresses.ts";
-import type { GraphqlInstance } from "../../src/graphql.ts";
+import { signs, type GraphqlInstance } from "../../src/graphql.ts";
 import { buildSchema, serving } from "../../src/schemaAlone.ts";
 import { baseUrl, jwtKeys } from "./api.ts";
 
@@ -54,19 +51,11 @@ function remember(state: string, schema: Schema): Schema {
   return schema;
 }
 
-/** As every API under test does. */
-const signs = {
-  signLoginToken: createLoginTokens(jwtKeys).sign,
-  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
-};
-
-async function build(connectionString: string, reading?: Reading): Schema {
-  const pool = makePool({ connectionString, max: 2 });
-  try {
-    return await buildSchema(pool, { ...signs, ...(reading && { adaptor: remembering(reading) }) });
-  } finally {
-    await pool.end();
-  }
+function build(connectionString: string, reading?: Reading): Schema {
+  return buildSchema(connectionString, {
+    ...signs({ jwtKeys, baseUrl }),
+    ...(reading && { adaptor: remembering(reading) }),
+  });
 }
 
 /** What a database has answered to whom builds the schema: all that it takes to build it again. */
