@@ -314,10 +314,23 @@ function readers(): Record<string, Operation> {
 }
 
 describe("what is seen", () => {
+  /** Every field of each record, as each of the people sees it. */
+  const seenOf = new Map<string, Map<string, Record<string, unknown> | null>>();
+  beforeAll(async () => {
+    for (const [label, { finder, type, id }] of Object.entries(world.records)) {
+      const seen = new Map<string, Record<string, unknown> | null>();
+      for (const [name, person] of Object.entries(world.people))
+        seen.set(name, await everyField(schema, person, finder, type, id));
+      seenOf.set(label, seen);
+    }
+  }, 60_000);
+
   test("records by id", async () => {
     const found: Row[] = [];
-    for (const [operation, { finder, id }] of Object.entries(world.records))
-      found.push({ operation, expected: await outcomes(world.people, look(finder, id)) });
+    for (const [operation, seen] of seenOf) {
+      const cells = [...seen].map(([name, record]) => [name, record ? "yes" : "null"]);
+      found.push({ operation, expected: Object.fromEntries(cells) });
+    }
     expect(byName(found)).toEqual(byName(perWord(records)));
   });
 
@@ -334,8 +347,7 @@ describe("what is seen", () => {
         if (!rowsOf.has(field)) rowsOf.set(field, { operation: `${label}.${field}`, expected: {} });
         return rowsOf.get(field)!.expected;
       };
-      for (const [name, person] of Object.entries(world.people)) {
-        const record = await everyField(schema, person, finder, type, id);
+      for (const [name, record] of seenOf.get(label)!) {
         // Who sees the record is another table.
         if (!record) continue;
         for (const [field, value] of Object.entries(whole)) {
