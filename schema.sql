@@ -124,13 +124,6 @@ create trigger _950_events_insert after insert on app_public.access_tokens
 create trigger _950_events_update after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_access_tokens__event_update();
-create trigger _970_parents after insert on app_public.access_tokens
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_access_tokens__parents();
-create trigger _970_parents_again after update of organization_id, user_id on app_public.access_tokens
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
-  execute function app_private.tg_access_tokens__parents();
 
 create function app_private.tg_access_token__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -298,27 +291,6 @@ begin
     n.revoked_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_access_tokens__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -5751,13 +5723,6 @@ create trigger _950_events_insert after insert on app_public.escalation_tickets
 create trigger _950_events_update after update on app_public.escalation_tickets
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_escalation_tickets__event_update();
-create trigger _970_parents after insert on app_public.escalation_tickets
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_escalation_tickets__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.escalation_tickets
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_escalation_tickets__parents();
 
 create function app_private.tg_escalation_ticket__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -6023,27 +5988,6 @@ begin
     n.resolved_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_escalation_tickets__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -6388,13 +6332,6 @@ create trigger _950_events_insert after insert on app_public.exports
 create trigger _950_events_update after update on app_public.exports
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_exports__event_update();
-create trigger _970_parents after insert on app_public.exports
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_exports__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.exports
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_exports__parents();
 
 -- Row trigger that enqueues the task named by its argument with {id}.
 create function app_private.tg__add_job() returns trigger
@@ -6640,27 +6577,6 @@ begin
     n.inserted_at,
     n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_exports__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -12853,15 +12769,6 @@ create trigger _950_events_insert after insert on app_public.offer_responses
 create trigger _950_events_update after update on app_public.offer_responses
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_offer_responses__event_update();
-create trigger _970_parents after insert on app_public.offer_responses
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_offer_responses__parents();
-create trigger _970_parents_again after update of fallout_reason_id, project_id on app_public.offer_responses
-  for each row
-  when (
-    old.fallout_reason_id is distinct from new.fallout_reason_id or old.project_id is distinct from new.project_id
-  )
-  execute function app_private.tg_offer_responses__parents();
 
 create function app_private.tg_offer_responses__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -13009,27 +12916,6 @@ begin
     n.responded_by_id,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_offer_responses__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.fallout_reasons p where p.id = n.fallout_reason_id) is not null) then 'fallout_reasons fallout_reason_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.fallout_reasons p where p.id = new.fallout_reason_id) is not null then 'fallout_reasons fallout_reason_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -14652,13 +14538,6 @@ create trigger _950_events_insert after insert on app_public.organization_integr
 create trigger _950_events_update after update on app_public.organization_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_integrations__event_update();
-create trigger _970_parents after insert on app_public.organization_integrations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_integrations__parents();
-create trigger _970_parents_again after update of organization_id on app_public.organization_integrations
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_integrations__parents();
 
 create function app_private.tg_organization_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -14830,25 +14709,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_integrations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that the integration can take from its status.
@@ -14979,13 +14839,6 @@ create trigger _950_events_insert after insert on app_public.organization_invite
 create trigger _950_events_update after update on app_public.organization_invites
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_invites__event_update();
-create trigger _970_parents after insert on app_public.organization_invites
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_invites__parents();
-create trigger _970_parents_again after update of organization_id on app_public.organization_invites
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_invites__parents();
 
 create function app_private.tg_organization_invites__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15171,25 +15024,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_invites__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- What happened to it, latest first.
 create function app_public.organization_invites_events(
   r app_public.organization_invites
@@ -15329,14 +15163,6 @@ create trigger _950_events_insert after insert on app_public.organization_paymen
 create trigger _950_events_update after update on app_public.organization_payments_representatives
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_payments_representatives__event_update();
-create trigger _970_parents after insert on app_public.organization_payments_representatives
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_payments_representatives__parents();
-create trigger _970_parents_again after update of organization_id on
-  app_public.organization_payments_representatives
-  for each row
-  when (old.organization_id is distinct from new.organization_id)
-  execute function app_private.tg_organization_payments_representatives__parents();
 
 create function app_private.tg_organization_payments_representatives__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15508,25 +15334,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_payments_representatives__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
 declare
@@ -15646,14 +15453,6 @@ create trigger _950_events_insert after insert on app_public.organization_user_c
 create trigger _950_events_update after update on app_public.organization_user_connections
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_organization_user_connections__event_update();
-create trigger _970_parents after insert on app_public.organization_user_connections
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_organization_user_connections__parents();
-create trigger _970_parents_again after update of organization_id,
-user_id on app_public.organization_user_connections
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.user_id is distinct from new.user_id)
-  execute function app_private.tg_organization_user_connections__parents();
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -15835,27 +15634,6 @@ begin
   end if;
   return case when tg_op = 'DELETE' then old else new end;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_organization_user_connections__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- What happened to it, latest first.
 create function app_public.organization_user_connections_events(
@@ -16344,45 +16122,6 @@ create policy payer on app_public.payment_intents for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()) or created_by_id = (select app_hidden.viewer_payer()));
 
 grant select on app_public.payment_intents to plat_anonymous, plat_user, plat_worker;
-
-create trigger _970_parents after insert on app_public.payment_intents
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_payment_intents__parents();
-create trigger _970_parents_again after update of created_by_id, organization_id, project_id,
-user_id on app_public.payment_intents
-  for each row
-  when (
-    old.created_by_id is distinct from new.created_by_id
-    or old.organization_id is distinct from new.organization_id
-    or old.project_id is distinct from new.project_id
-    or old.user_id is distinct from new.user_id
-  )
-  execute function app_private.tg_payment_intents__parents();
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_payment_intents__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- The last charge; null as long as no card was tried.
 create function app_public.payment_intents_charge(p app_public.payment_intents) returns app_public.processor_charges
@@ -18542,13 +18281,6 @@ create trigger _950_events_insert after insert on app_public.processor_cards
 create trigger _950_events_update after update on app_public.processor_cards
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_cards__event_update();
-create trigger _970_parents after insert on app_public.processor_cards
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_processor_cards__parents();
-create trigger _970_parents_again after update of user_id on app_public.processor_cards
-  for each row
-  when (old.user_id is distinct from new.user_id)
-  execute function app_private.tg_processor_cards__parents();
 
 create function app_private.tg_processor_cards__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -18717,25 +18449,6 @@ begin
     n.removed_at,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_processor_cards__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -19004,22 +18717,6 @@ create trigger _950_events_insert after insert on app_public.processor_charges
 create trigger _950_events_update after update on app_public.processor_charges
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_processor_charges__event_update();
-create trigger _970_parents after insert on app_public.processor_charges
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_processor_charges__parents();
-create trigger _970_parents_again after update of buyer_id, deposit_id, lead_id, organization_id, project_id,
-reservation_id, user_id on app_public.processor_charges
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.deposit_id is distinct from new.deposit_id
-    or old.lead_id is distinct from new.lead_id
-    or old.organization_id is distinct from new.organization_id
-    or old.project_id is distinct from new.project_id
-    or old.reservation_id is distinct from new.reservation_id
-    or old.user_id is distinct from new.user_id
-  )
-  execute function app_private.tg_processor_charges__parents();
 
 create function app_private.tg_processor_charges__begin() returns trigger
 language plpgsql as $function$
@@ -19384,37 +19081,6 @@ begin
   return null;
 end $function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_processor_charges__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.reservations p where p.id = n.reservation_id) is not null) then 'reservations reservation_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.deposits p where p.id = n.deposit_id) is not null) then 'deposits deposit_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.reservations p where p.id = new.reservation_id) is not null then 'reservations reservation_id'
-      when (select p.deleted_at from app_public.deposits p where p.id = new.deposit_id) is not null then 'deposits deposit_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id'
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps by hand from its status: none, money is refunded.
@@ -19544,13 +19210,6 @@ create trigger _100_same before update on app_public.processor_refunds
   execute function app_private.tg_processor_charges__keep();
 create trigger _500_count after insert or update of status on app_public.processor_refunds
   for each row execute function app_private.tg_processor_refunds__count();
-create trigger _970_parents after insert on app_public.processor_refunds
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_processor_refunds__parents();
-create trigger _970_parents_again after update of created_by_id on app_public.processor_refunds
-  for each row
-  when (old.created_by_id is distinct from new.created_by_id)
-  execute function app_private.tg_processor_refunds__parents();
 
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -19574,25 +19233,6 @@ begin
   end if;
   return null;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_processor_refunds__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.created_by_id) is not null) then 'users created_by_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.created_by_id) is not null then 'users created_by_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- What the team should know; null without the permission finance.read.
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
@@ -20382,13 +20022,6 @@ create trigger _950_events_insert after insert on app_public.project_contact_mes
 create trigger _950_events_update after update on app_public.project_contact_messages
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_contact_messages__event_update();
-create trigger _970_parents after insert on app_public.project_contact_messages
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_contact_messages__parents();
-create trigger _970_parents_again after update of lead_id, project_id on app_public.project_contact_messages
-  for each row
-  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_contact_messages__parents();
 
 create function app_private.tg_project_contact_messages__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -20613,27 +20246,6 @@ begin
     n.merged_at,
     n.confirmed_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_contact_messages__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -21491,13 +21103,6 @@ create trigger _950_events_insert after insert on app_public.project_organizatio
 create trigger _950_events_update after update on app_public.project_organizations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_project_organizations__event_update();
-create trigger _970_parents after insert on app_public.project_organizations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_project_organizations__parents();
-create trigger _970_parents_again after update of organization_id, project_id on app_public.project_organizations
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_project_organizations__parents();
 
 create function app_private.tg_project_organizations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -21610,27 +21215,6 @@ begin
     n.role,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_project_organizations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -24805,13 +24389,6 @@ create trigger _950_events_insert after insert on app_public.sales_offices
 create trigger _950_events_update after update on app_public.sales_offices
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_sales_offices__event_update();
-create trigger _970_parents after insert on app_public.sales_offices
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_sales_offices__parents();
-create trigger _970_parents_again after update of project_id on app_public.sales_offices
-  for each row
-  when (old.project_id is distinct from new.project_id)
-  execute function app_private.tg_sales_offices__parents();
 
 create function app_private.tg_sales_offices__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -24952,25 +24529,6 @@ begin
     n.by_appointment_only,
     n.inserted_at) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_sales_offices__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -25136,13 +24694,6 @@ create trigger _950_events_insert after insert on app_public.service_intelligenc
 create trigger _950_events_update after update on app_public.service_intelligence_generations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_service_intelligence_generations__event_update();
-create trigger _970_parents after insert on app_public.service_intelligence_generations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_service_intelligence_generations__parents();
-create trigger _970_parents_again after update of lead_id, project_id on app_public.service_intelligence_generations
-  for each row
-  when (old.lead_id is distinct from new.lead_id or old.project_id is distinct from new.project_id)
-  execute function app_private.tg_service_intelligence_generations__parents();
 
 create function app_private.tg_generation__deadline() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -25338,27 +24889,6 @@ begin
     n.model,
     n.error) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_service_intelligence_generations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.projects p where p.id = n.project_id) is not null) then 'projects project_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.projects p where p.id = new.project_id) is not null then 'projects project_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -29207,13 +28737,6 @@ create trigger _950_events_insert after insert on app_public.user_integrations
 create trigger _950_events_update after update on app_public.user_integrations
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_user_integrations__event_update();
-create trigger _970_parents after insert on app_public.user_integrations
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_user_integrations__parents();
-create trigger _970_parents_again after update of user_id on app_public.user_integrations
-  for each row
-  when (old.user_id is distinct from new.user_id)
-  execute function app_private.tg_user_integrations__parents();
 
 create function app_private.tg_user_integrations__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -29368,25 +28891,6 @@ begin
     n.user_id,
     n.principal_token_id) order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing;
-  return null;
-end$function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_user_integrations__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.users p where p.id = n.user_id) is not null) then 'users user_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.users p where p.id = new.user_id) is not null then 'users user_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
   return null;
 end$function$;
 
@@ -29886,35 +29390,6 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 
 grant select on app_public.webhook_deliveries to plat_anonymous, plat_user, plat_worker;
 
-create trigger _970_parents after insert on app_public.webhook_deliveries
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_webhook_deliveries__parents();
-create trigger _970_parents_again after update of organization_id, webhook_id on app_public.webhook_deliveries
-  for each row
-  when (old.organization_id is distinct from new.organization_id or old.webhook_id is distinct from new.webhook_id)
-  execute function app_private.tg_webhook_deliveries__parents();
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_webhook_deliveries__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.webhooks p where p.id = n.webhook_id) is not null) then 'webhooks webhook_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.webhooks p where p.id = new.webhook_id) is not null then 'webhooks webhook_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 ----------------------------------------------------------------------------------------------------
 -- app_public.webhooks
 
@@ -30064,16 +29539,6 @@ create trigger _950_events_insert after insert on app_public.webhooks
 create trigger _950_events_update after update on app_public.webhooks
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_webhooks__event_update();
-create trigger _970_parents after insert on app_public.webhooks
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_webhooks__parents();
-create trigger _970_parents_again after update of integration_id, organization_id on app_public.webhooks
-  for each row
-  when (
-    old.integration_id is distinct from new.integration_id
-    or old.organization_id is distinct from new.organization_id
-  )
-  execute function app_private.tg_webhooks__parents();
 
 create function app_private.tg_webhooks__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -30279,27 +29744,6 @@ begin
   end if;
   return null;
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_webhooks__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organizations p where p.id = n.organization_id) is not null) then 'organizations organization_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.organization_integrations p where p.id = n.integration_id) is not null) then 'organization_integrations integration_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.organizations p where p.id = new.organization_id) is not null then 'organizations organization_id'
-      when (select p.deleted_at from app_public.organization_integrations p where p.id = new.integration_id) is not null then 'organization_integrations integration_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 create function app_private.tg_webhooks__prepare() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -30566,17 +30010,6 @@ create trigger _950_events_insert after insert on app_public.workflow_executions
 create trigger _950_events_update after update on app_public.workflow_executions
   referencing old table as old_rows new table as new_rows
   for each statement execute function app_private.tg_workflow_executions__event_update();
-create trigger _970_parents after insert on app_public.workflow_executions
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_workflow_executions__parents();
-create trigger _970_parents_again after update of buyer_id, lead_id, workflow_id on app_public.workflow_executions
-  for each row
-  when (
-    old.buyer_id is distinct from new.buyer_id
-    or old.lead_id is distinct from new.lead_id
-    or old.workflow_id is distinct from new.workflow_id
-  )
-  execute function app_private.tg_workflow_executions__parents();
 
 create function app_private.tg_workflow_executions__event_delete() returns trigger
 language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
@@ -30825,29 +30258,6 @@ begin
   return null;
 end$function$;
 
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_workflow_executions__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.leads p where p.id = n.lead_id) is not null) then 'leads lead_id'
-      when exists (select from new_rows n where (select p.deleted_at from app_public.buyers p where p.id = n.buyer_id) is not null) then 'buyers buyer_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id'
-      when (select p.deleted_at from app_public.leads p where p.id = new.lead_id) is not null then 'leads lead_id'
-      when (select p.deleted_at from app_public.buyers p where p.id = new.buyer_id) is not null then 'buyers buyer_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
-
 -- @notNull
 --
 -- The steps that the execution can take from its status.
@@ -30979,38 +30389,12 @@ create trigger _200_segments before insert on app_public.workflow_steps
   for each row
   when (new.type::text = 'SEND_SMS' and jsonb_typeof((new.config -> 'body')) = 'string')
   execute function app_private.tg_workflow_steps__segments();
-create trigger _970_parents after insert on app_public.workflow_steps
-  referencing new table as new_rows
-  for each statement execute function app_private.tg_workflow_steps__parents();
-create trigger _970_parents_again after update of workflow_id on app_public.workflow_steps
-  for each row
-  when (old.workflow_id is distinct from new.workflow_id)
-  execute function app_private.tg_workflow_steps__parents();
 
 create function app_private.tg_workflow_steps__immutable() returns trigger
 language plpgsql as $function$
 begin
   raise exception 'steps of a workflow are never changed; write a new revision' using errcode = 'restrict_violation';
 end $function$;
-
--- Refuses a row of a record that was deleted meanwhile.
-create function app_private.tg_workflow_steps__parents() returns trigger
-language plpgsql security definer set search_path to 'pg_catalog', 'pg_temp' as $function$
-declare
-  gone text;
-begin
-  if tg_level = 'STATEMENT' then
-    gone := case
-      when exists (select from new_rows n where (select p.deleted_at from app_public.workflows p where p.id = n.workflow_id) is not null) then 'workflows workflow_id' end;
-  else
-    gone := case
-      when (select p.deleted_at from app_public.workflows p where p.id = new.workflow_id) is not null then 'workflows workflow_id' end;
-  end if;
-  if gone is not null then
-    perform app_private.refuse_gone(split_part(gone, ' ', 1), split_part(gone, ' ', 2));
-  end if;
-  return null;
-end$function$;
 
 -- Refuses a text message that cannot but be too long.
 create function app_private.tg_workflow_steps__segments() returns trigger
@@ -44566,6 +43950,7 @@ declare
   mail app_private.notification_mails;
   reader record;
   item record;
+  before constant text := current_setting('role');
   items app_private.notification_items[];
   happened jsonb;
   shown_data jsonb := '{}';
@@ -44606,7 +43991,7 @@ begin
         hidden := hidden + 1;
       end if;
     end loop;
-    perform set_config('role', 'none', true);
+    perform set_config('role', before, true);
     perform set_config('plat.user_id', '', true);
   end if;
   if seen = '{}' then
@@ -46294,8 +45679,9 @@ create function app_private.is_known_recipient(organization_id uuid, email text)
 language sql stable as $function$
   select exists (select from app_public.leads l where l.organization_id = $1 and l.email = lower($2)
       and l.deleted_at is null)
-    or exists (select from app_public.buyers b where b.organization_id = $1 and b.email = lower($2)
-      and b.deleted_at is null)
+    -- By project, as the index has it.
+    or exists (select from app_public.projects p join app_public.buyers b on b.project_id = p.id
+      where p.organization_id = $1 and b.email = lower($2) and b.deleted_at is null)
     or exists (select from app_hidden.user_identities i
       join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
       where i.email = lower($2))
@@ -47195,7 +46581,8 @@ begin
     join pg_class p on p.oid = k.confrelid
     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
     where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
-      and r.relnamespace = 'app_public'::regnamespace
+      -- What viewers add. What the service notes of what happened, such as a payment or an execution, may come later.
+      and r.relnamespace = 'app_public'::regnamespace and has_any_column_privilege('plat_user', r.oid, 'insert')
       and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
     group by r.oid, r.relname
   loop
@@ -53508,9 +52895,11 @@ begin
   return result;
 end $function$;
 
--- Looks at what happened for executions that wait: those without conditions go on, the others are left to the
---   worker, which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.
-create function app_private.wake_executions(most integer, holder integer, lease interval) returns table(
+-- Looks at what happened for executions that wait, but of none of the organizations excepted: those without
+--   conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data,
+--   events}, beside it the ids of the events.
+create function app_private.wake_executions(most integer, holder integer, lease interval, except_of uuid[]) returns
+  table(
   organization_id uuid, step_id uuid, execution_id uuid, attempt integer, event_ids uuid[], item text
 )
 language plpgsql rows 200 as $function$
@@ -53524,6 +52913,7 @@ begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
     select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
+      and x.organization_id <> all (except_of)
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then

@@ -1,4 +1,5 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
+import type { Pool } from "pg";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "./auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "./auth/loginToken.ts";
@@ -105,6 +106,12 @@ export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "ba
   signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
 });
 
+const numbersOf = ({ totalCount: total, idleCount: idle, waitingCount: waiting }: Pool) => ({
+  total,
+  idle,
+  waiting,
+});
+
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql({
   authenticatorUrl,
@@ -127,12 +134,17 @@ export async function startGraphql({
   instance = postgraphile,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
-  const pool = makePool({
-    connectionString: authenticatorUrl,
-    max: poolSize,
-    applicationName: "plat-api",
-    onError: (error) => log.warn({ err: error }, "A database connection broke."),
-  });
+  const open = (max: number, applicationName: string) =>
+    makePool({
+      connectionString: authenticatorUrl,
+      max,
+      applicationName,
+      onError: (error) => log.warn({ err: error }, "A database connection broke."),
+    });
+  // Pages are for strangers, who may not keep the API from finding out who asks.
+  const ofPages = poolSize > 4 ? 2 : 1;
+  const pool = open(poolSize - ofPages, "plat-api");
+  const pages = open(ofPages, "plat-pages");
   try {
     const files = createFiles({
       store: fileStore,
@@ -153,7 +165,7 @@ export async function startGraphql({
     const pgl = instance(
       createPreset({
         pool,
-        connections: connectionGate(poolSize),
+        connections: connectionGate(poolSize, poolSize - ofPages - 1),
         ...(documentBytes !== undefined && { documentBytes }),
         ...signs({ jwtKeys, baseUrl }),
         files,
@@ -181,15 +193,15 @@ export async function startGraphql({
           places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),
           settings: viewerSettings,
         },
-        filePage: filePage({ store: fileStore, addresses, pool }),
-        trackers: trackers(pool),
-        unsubscribe: unsubscribePage(pool),
-        confirm: confirmPage(pool),
+        filePage: filePage({ store: fileStore, addresses, pool: pages }),
+        trackers: trackers(pages),
+        unsubscribe: unsubscribePage(pages),
+        confirm: confirmPage(pages),
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
-        calendars: calendars(pool, baseUrl),
+        calendars: calendars(pages, baseUrl),
         consent: consentPage(integrations),
-        pools: () => ({ api: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
+        pools: () => ({ api: numbersOf(pool), pages: numbersOf(pages) }),
       },
       isReachable: async () => {
         await pool.query("select 1");
@@ -197,11 +209,11 @@ export async function startGraphql({
       },
       release: async () => {
         await pgl.release();
-        await pool.end();
+        await Promise.all([pool.end(), pages.end()]);
       },
     };
   } catch (error) {
-    await pool.end();
+    await Promise.all([pool.end(), pages.end()]);
     throw error;
   }
 }

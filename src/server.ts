@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { decideAddress, ownAddress } from "./address.ts";
 import { loadJwtKeys, loadSecretKeys } from "./auth/keys.ts";
@@ -38,7 +39,7 @@ const requestsFinishWithinMs = 10_000;
 
 /** What follows the files of the schema while the service runs: in development. */
 export type Follow = (running: {
-  ownerUrl: string;
+  loginUrl: string;
   authenticatorUrl: string;
   log: Logger;
   /**
@@ -51,11 +52,18 @@ export type Follow = (running: {
 }) => Promise<{ stop(): Promise<void> }>;
 
 /**
+ * Left alone, the heap grows to several times what is alive before it is collected: a minute of many plans or large answers
+ * would take half a gigabyte more, and keep it.
+ */
+const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
+
+/**
  * The composition root, in reading order. What is added to `shutdown` last is stopped first.
  * @param follow where given, the migration that is being written is applied as well, and changes are followed.
  * @throws ConfigError before anything was started.
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
+  keepHeapSmall();
   const config = await decideAddress(loadConfig(process.env, argv));
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log);
@@ -72,7 +80,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     void database.exited.then(() => shutdown.begin("the embedded database ended", 1));
 
     if (config.mode === "all" || config.mode === "migrate")
-      await migrate(database.ownerUrl, {
+      await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
         logger: log,
         current: follow !== undefined,
@@ -206,9 +214,9 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const listener = await serve(api.handler, config);
       shutdown.add("HTTP", () => listener.close(requestsFinishWithinMs));
       if (follow) {
-        const { ownerUrl, authenticatorUrl } = database;
+        const { loginUrl, authenticatorUrl } = database;
         const following = await follow({
-          ownerUrl,
+          loginUrl,
           authenticatorUrl,
           log,
           reload: api.reload,

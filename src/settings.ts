@@ -145,7 +145,7 @@ export const settings = {
   DATABASE_URL: setting({
     defaultText: "the embedded database",
     description:
-      "Owner's connection to a PostgreSQL 18 database, which is then used instead of the embedded one.",
+      "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see Deployment.",
     parse: databaseUrl,
   }),
   AUTHENTICATOR_URL: setting({
@@ -354,7 +354,7 @@ export const settings = {
   }),
   POOL_SIZE: setting({
     default: "10",
-    description: "Database connections of the API in one process.",
+    description: "Database connections of the API and its pages in one process.",
     parse: whole(2, 500),
   }),
   PLAN_CACHE_MB: setting({

@@ -24,7 +24,7 @@ export interface ComputeOptions {
 export interface Compute {
   /**
    * Computes a task for each item.
-   * @param tenant whose work it is: the id of an organization, or of a user.
+   * @param tenant whose work it is: the id of an organization or user, or a part of its work that is not to wait for the rest.
    * @throws ComputeStopped when the service ends
    * @throws Error for a fault of the service
    */
@@ -58,7 +58,7 @@ const messageLength = 1_000_000;
 /** What a tenant gets back of its share as time passes. */
 const refill = 0.5;
 /** So many times what a thread may compute may pass meanwhile. */
-const mostPatience = 10;
+const mostPatience = 3;
 /** A thread that has had nothing to do for so long is ended. */
 const idleMs = 60_000;
 /** Of a thread; what has to be kept in memory is bounded by `budgets.memory` long before. */

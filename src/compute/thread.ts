@@ -28,7 +28,7 @@ const { progress } = workerData as ThreadData;
 const at = new Int32Array(progress);
 
 // Where the system has priorities of threads, answers to requests go first; elsewhere this would hold for the whole process.
-if (process.platform === "linux") setPriority(10);
+if (process.platform === "linux") setPriority(5);
 
 function resultsOf({ task: name, shared, items, from, over, sliceMs }: Part): string[] {
   const task = tasks[name] as {

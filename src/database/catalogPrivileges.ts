@@ -1,4 +1,5 @@
 import { ownObject, routineWord, schemas, signature } from "./catalogSql.ts";
+import { schemaOwner } from "./roles.ts";
 
 /**
  * One source of access control lists: the object as statements name it, the class of its default, its owner.
@@ -86,7 +87,7 @@ const defaultPrivileges = `
         when 'n' then 'schemas' else 'large objects' end as objects,
       case when d.grantee = d.owner then 'current_user' else coalesce(quote_ident(r.rolname), 'public') end as role) p
   cross join lateral (
-    select concat('alter default privileges ', case when o.rolname <> current_user then format('for role %I ', o.rolname) end,
+    select concat('alter default privileges ', case when o.rolname not in (current_user, '${schemaOwner}') then format('for role %I ', o.rolname) end,
         case when d.schema is not null then format('in schema %I ', d.schema) end) as prefix,
       case d.verb when 'grant' then format('grant %s on %s to %s', p.privilege, p.objects, p.role)
         else format('revoke %s on %s from %s', p.privilege, p.objects, p.role) end as done,

@@ -26,7 +26,7 @@ export interface FusedAdaptorOptions {
 }
 
 /** Rows of so many bytes take more than a moment of the event loop to become an answer. */
-const LARGE_BYTES = 65_536;
+const LARGE_BYTES = 32_768;
 
 /**
  * An adaptor for PostGraphile's PostgreSQL service that needs one round trip per SQL step where the one that comes with it

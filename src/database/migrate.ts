@@ -16,7 +16,8 @@ import { applyObjects, schemaHash } from "./objects.ts";
 import { reconcile, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
-import { authenticatorUrl, ensureRoles } from "./roles.ts";
+import { takeOwnership } from "./ownership.ts";
+import { authenticatorUrl, ensureRoles, ownerUrl } from "./roles.ts";
 import { noteSchemaState, schemaStates } from "./schemaState.ts";
 
 export interface MigrateOptions {
@@ -42,69 +43,91 @@ const lockKey = 7_528_000_001n;
  * Brings a database to what this version of the code needs: roles, the job runner's schema, the committed migrations,
  * the replaceable objects. Idempotent; concurrent starts take turns. A fault in the files is found before an existing
  * database is changed.
- * @param connectionString the owner's.
+ * @param loginUrl the connection string of the login that migrates: a superuser, or a role with CREATEROLE that owns the database.
  * @returns whether anything had to be done.
  * @throws Error with a sentence for the user when PostgreSQL is older than 18, or the database is newer than the code.
  * @throws SchemaError with file and line for a fault in a file of objects.
  */
-export async function migrate(connectionString: string, options: MigrateOptions = {}): Promise<boolean> {
-  return await whileLocked(connectionString, async (owner) => {
+export async function migrate(loginUrl: string, options: MigrateOptions = {}): Promise<boolean> {
+  return await whileLocked(loginUrl, async (login) => {
     const { logger: log, folder = migrationsFolder } = options;
     const migrations = await readMigrations(`${folder}/committed`);
     const baseline = await readBaseline(folder);
-    const applied = await appliedMigrations(owner);
+    const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-    const isNew = applied.length === 0;
-    const current = options.current ? await readCurrent(folder) : "";
-    const hash = await schemaHash(folder, current);
-    const isDone = !isNew && !old && (await schemaStates(owner))[0] === hash;
-    const files = { folder, current, validate: true };
-    // PERF: made, and what is there read, beside what else there is to do.
-    const making = isNew || isDone ? undefined : options.reference?.(files);
-    const reading =
-      making && onConnection(connectionString, (client) => readCatalog(client, { unknown() {} }));
-    for (const ahead of [making, reading]) ahead?.catch(() => undefined);
-    await ensureRoles(owner, options.authenticatorUrl ?? authenticatorUrl(connectionString));
-    await migrateJobRunner(connectionString, log);
-
-    const chain = { folder, log };
-    if (isNew) {
-      await runChain(owner, connectionString, chain);
-      if (current) await applyCurrent(owner, folder, current, []);
-      await createObjects(connectionString, folder, hash);
-      return true;
-    }
-    if (isDone) return false;
-    const reference = await (making ?? readReference(owner, connectionString, files));
-    if (options.isOutdated?.()) return false;
-    if (old) {
-      await takeOverBaseline(owner, baseline!, migrations);
-      log?.info(
-        { event: "migration.baseline" },
-        `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
-      );
-    } else await adoptCommitted(owner, migrations.slice(applied.length));
-    const isBehind = old || applied.length < migrations.length;
-    if (isBehind) await runChain(owner, connectionString, chain);
-    const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
-    if (isOther) {
-      await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
-      log?.info({ event: "migration.current" }, "Applied current.sql.");
-    }
-    const { catalog, declaredTables } = reference;
-    if (options.changed) {
-      const here = isBehind || isOther ? undefined : reading;
-      await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
-      if (options.isOutdated?.()) return false;
-    }
-    await reconcile(owner, catalog, {
-      declaredTables,
-      log,
-      alongside: (client) => noteSchemaState(client, hash),
-    });
-    return true;
+    await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    await takeOwnership(login, log);
+    const state = { migrations, baseline, applied, old };
+    return await onConnection(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
   });
+}
+
+interface State {
+  migrations: Awaited<ReturnType<typeof readMigrations>>;
+  baseline: Awaited<ReturnType<typeof readBaseline>>;
+  applied: Awaited<ReturnType<typeof appliedMigrations>>;
+  /** Whether the database is of before the baseline. */
+  old: boolean;
+}
+
+/** Everything but the roles, as the owner: what is made belongs to it. */
+async function bring(
+  owner: Client,
+  login: Client,
+  loginUrl: string,
+  { migrations, baseline, applied, old }: State,
+  options: MigrateOptions,
+): Promise<boolean> {
+  const { logger: log, folder = migrationsFolder } = options;
+  const connectionString = ownerUrl(loginUrl);
+  const isNew = applied.length === 0;
+  const current = options.current ? await readCurrent(folder) : "";
+  const hash = await schemaHash(folder, current);
+  const isDone = !isNew && !old && (await schemaStates(owner))[0] === hash;
+  const files = { folder, current, validate: true };
+  // PERF: made, and what is there read, beside what else there is to do.
+  const making = isNew || isDone ? undefined : options.reference?.(files);
+  const reading = making && onConnection(connectionString, (client) => readCatalog(client, { unknown() {} }));
+  for (const ahead of [making, reading]) ahead?.catch(() => undefined);
+  await migrateJobRunner(connectionString, log);
+
+  const chain = { folder, log };
+  if (isNew) {
+    await runChain(owner, connectionString, chain);
+    if (current) await applyCurrent(owner, folder, current, []);
+    await createObjects(connectionString, folder, hash);
+    return true;
+  }
+  if (isDone) return false;
+  const reference = await (making ?? readReference(login, loginUrl, files));
+  if (options.isOutdated?.()) return false;
+  if (old) {
+    await takeOverBaseline(owner, baseline!, migrations);
+    log?.info(
+      { event: "migration.baseline" },
+      `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
+    );
+  } else await adoptCommitted(owner, migrations.slice(applied.length));
+  const isBehind = old || applied.length < migrations.length;
+  if (isBehind) await runChain(owner, connectionString, chain);
+  const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
+  if (isOther) {
+    await applyCurrent(owner, folder, current, reference.chain ?? reference.catalog);
+    log?.info({ event: "migration.current" }, "Applied current.sql.");
+  }
+  const { catalog, declaredTables } = reference;
+  if (options.changed) {
+    const here = isBehind || isOther ? undefined : reading;
+    await options.changed(await reconcile(owner, catalog, { declaredTables, log, here, verify: false }));
+    if (options.isOutdated?.()) return false;
+  }
+  await reconcile(owner, catalog, {
+    declaredTables,
+    log,
+    alongside: (client) => noteSchemaState(client, hash),
+  });
+  return true;
 }
 
 /** In a session of its own: what others wrote in theirs would count as declared. */
@@ -121,10 +144,10 @@ async function createObjects(connectionString: string, folder: string, hash: str
  * Roles and the job runner's schema only: what the migrations build upon. For `graphile-migrate reset`, which
  * makes an empty database and then runs the migrations itself.
  */
-export async function prepare(connectionString: string, options: MigrateOptions = {}): Promise<void> {
-  await whileLocked(connectionString, async (owner) => {
-    await ensureRoles(owner, options.authenticatorUrl ?? authenticatorUrl(connectionString));
-    await migrateJobRunner(connectionString, options.logger);
+export async function prepare(loginUrl: string, options: MigrateOptions = {}): Promise<void> {
+  await whileLocked(loginUrl, async (login) => {
+    await ensureRoles(login, options.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    await migrateJobRunner(ownerUrl(loginUrl), options.logger);
   });
 }
 

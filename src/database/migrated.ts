@@ -13,17 +13,17 @@ export interface MigratedCheck {
 /**
  * Compares the database with this version's migrations and replaceable objects. One that holds more migrations, or had
  * our objects and has later ones, counts as migrated: during a rolling deployment the older processes go on working.
- * @param ownerUrl the owner's connection, since nobody else sees the list.
+ * @param loginUrl of the login that migrates, since nobody else sees the list.
  */
 export async function migratedCheck(
-  ownerUrl: string,
+  loginUrl: string,
   onError: (error: Error) => void,
   folder = migrationsFolder,
 ): Promise<MigratedCheck> {
   const migrations = await readMigrations(`${folder}/committed`);
   const hash = await schemaHash(folder);
   const pool = new Pool({
-    connectionString: ownerUrl,
+    connectionString: loginUrl,
     max: 1,
     application_name: "plat readiness",
     connectionTimeoutMillis: 2000,

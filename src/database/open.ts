@@ -2,11 +2,13 @@ import type { Config } from "../config.ts";
 import type { Logger } from "../log.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { migratedCheck, type MigratedCheck } from "./migrated.ts";
-import { authenticatorUrl } from "./roles.ts";
+import { authenticatorUrl, ownerUrl } from "./roles.ts";
 
 /** The database that the service works on, wherever it runs. */
 export interface Database extends MigratedCheck {
-  /** Owner's connection, for migrations and the job runner. */
+  /** Of the login that migrates. */
+  loginUrl: string;
+  /** The same login as the owner of the schema, which is there once the database is migrated: for the job runner. */
   ownerUrl: string;
   /** The API's connection. */
   authenticatorUrl: string;
@@ -22,13 +24,14 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         dataDir: config.dataDir,
         logger: { info: (message) => log.info(message), warn: (message) => log.warn(message) },
       });
-  const ownerUrl = embedded?.connectionString ?? config.databaseUrl!;
-  const check = await migratedCheck(ownerUrl, (error) =>
+  const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
+  const check = await migratedCheck(loginUrl, (error) =>
     log.warn({ err: error }, "A database connection broke."),
   );
   return {
-    ownerUrl,
-    authenticatorUrl: config.authenticatorUrl ?? authenticatorUrl(ownerUrl),
+    loginUrl,
+    ownerUrl: ownerUrl(loginUrl),
+    authenticatorUrl: config.authenticatorUrl ?? authenticatorUrl(loginUrl),
     exited: embedded?.exited ?? new Promise(() => {}),
     missing: check.missing,
     end: async () => {

@@ -5,6 +5,7 @@ import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { onConnection } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
+import { limitDatabase, ownerUrl } from "./roles.ts";
 import { startReferenceCluster } from "./referenceCluster.ts";
 
 const prefix = "plat_reference_";
@@ -12,7 +13,7 @@ const prefix = "plat_reference_";
 /**
  * Makes the reference in a scratch database beside the target, or in a cluster of its own where the owner may not create
  * databases, and reads it. Nothing of it stays; what a killed process left is removed by the next one.
- * @param target a connection of the owner that holds the lock on migrating.
+ * @param target a connection of the login that migrates and holds the lock on migrating.
  * @throws SchemaError for a fault in the files, before the target was touched.
  */
 export async function readReference(
@@ -28,9 +29,10 @@ export async function readReference(
   const name = `${prefix}${rows[0]!.oid}_${randomBytes(4).toString("hex")}`;
   // The encoding and order of the target, whatever the cluster's are.
   await target.query(`create database ${name} template template0`);
-  const url = new URL(targetUrl);
+  const url = new URL(ownerUrl(targetUrl));
   url.pathname = `/${name}`;
   try {
+    await limitDatabase(target, name);
     return await build(url.href, options);
   } finally {
     await target.query(`drop database if exists ${name} with (force)`);

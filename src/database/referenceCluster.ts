@@ -7,7 +7,7 @@ import { removeDataDir } from "./dataDirs.ts";
 import { startEmbeddedPostgres } from "./embedded.ts";
 import { onConnection } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
-import { authenticatorUrl, ensureRoles } from "./roles.ts";
+import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl } from "./roles.ts";
 import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 
 /** A scratch cluster for references: where the owner may not create databases, and where they are made again and again. */
@@ -31,9 +31,10 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
   const folder = await scratchFolder("reference");
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true });
-    const at = (database: string) =>
+    const loginAt = (database: string) =>
       Object.assign(new URL(postgres.connectionString), { pathname: `/${database}` }).href;
-    const root = new Client({ connectionString: at("postgres") });
+    const at = (database: string) => ownerUrl(loginAt(database));
+    const root = new Client({ connectionString: loginAt("postgres") });
     let chain: Promise<Chain> | undefined;
     let dropping: Promise<unknown> = Promise.resolve();
     try {
@@ -47,6 +48,7 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
     const makeChain = async (migrations: string, hash: string): Promise<Chain> => {
       const name = `chain_${randomBytes(4).toString("hex")}`;
       await root.query(`create database ${name} template template0`);
+      await limitDatabase(root, name);
       const catalog = await onConnection(at(name), async (client) => {
         await migrateJobRunner(at(name));
         await runChain(client, at(name), { folder: migrations });
@@ -75,9 +77,10 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
         // A connection that was closed may not be gone yet.
         await unused(root, template);
         await root.query(`create database ${name} template ${template} strategy file_copy`);
+        await limitDatabase(root, name);
         let use: Promise<unknown> | undefined;
         try {
-          const made = () => (use = options.meanwhile?.(at(name)));
+          const made = () => (use = options.meanwhile?.(loginAt(name)));
           const reference = await readObjectsOn(at(name), options, made);
           return options.current ? { ...reference, chain: catalog } : reference;
         } finally {

@@ -4,21 +4,37 @@ import { Client, type DatabaseError, escapeIdentifier, escapeLiteral } from "pg"
 /** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
 export const authenticator = "plat_authenticator";
 
+/** Owns everything of ours in a database, functions that run as their owner included. Nobody logs in as it; it is no superuser. */
+export const schemaOwner = "plat_owner";
+
 const viewerRoles = ["plat_user", "plat_anonymous"];
 const groupRoles = [...viewerRoles, "plat_worker"];
 
 /**
  * The API's own connection. Its password is derived from the owner's, so that every process that was given the
  * same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
- * @param ownerUrl a connection string with a password.
+ * @param loginUrl of the login that migrates, with a password.
  */
-export function authenticatorUrl(ownerUrl: string): string {
-  const url = new URL(ownerUrl);
+export function authenticatorUrl(loginUrl: string): string {
+  const url = new URL(loginUrl);
   const secret = decodeURIComponent(url.password);
   if (!secret)
-    throw new Error("The owner's connection carries no password, so AUTHENTICATOR_URL has to be set.");
+    throw new Error(
+      "The connection of DATABASE_URL carries no password, so AUTHENTICATOR_URL has to be set.",
+    );
   url.username = authenticator;
   url.password = createHmac("sha256", secret).update(`${authenticator} v1`).digest("base64url");
+  return url.href;
+}
+
+/**
+ * The connection string of a login, with the owner of the schema as the role of each session.
+ * @param loginUrl of the login that migrates, which is a member of the owner.
+ */
+export function ownerUrl(loginUrl: string): string {
+  const url = new URL(loginUrl);
+  const given = url.searchParams.get("options");
+  url.searchParams.set("options", `${given ? `${given} ` : ""}-c role=${schemaOwner}`);
   return url.href;
 }
 
@@ -29,7 +45,8 @@ export function authenticatorUrl(ownerUrl: string): string {
  * @param loginUrl how the API will log in.
  */
 export async function ensureRoles(owner: Client, loginUrl: string): Promise<void> {
-  for (const role of groupRoles) await createRole(owner, role, "nologin noinherit");
+  for (const role of [schemaOwner, ...groupRoles]) await createRole(owner, role, "nologin noinherit");
+  await grantMembership(owner, schemaOwner, "current_user", "usage");
   await createRole(owner, authenticator, "login noinherit");
   for (const role of viewerRoles) {
     await grantMembership(owner, role, authenticator);
@@ -51,7 +68,8 @@ export async function limitDatabase(owner: Client, database: string): Promise<vo
   const name = escapeIdentifier(database);
   await retry(() =>
     owner.query(
-      `revoke temporary on database ${name} from public; grant connect on database ${name} to ${authenticator}`,
+      `revoke temporary on database ${name} from public; grant connect on database ${name} to ${authenticator};
+       grant create, temporary on database ${name} to ${schemaOwner}`,
     ),
   );
   if (owner.database === database)
@@ -71,13 +89,30 @@ async function createRole(owner: Client, role: string, options: string): Promise
     $$`);
 }
 
-async function grantMembership(owner: Client, role: string, member: string): Promise<void> {
+/** @param how whether the member has the role's privileges by itself (usage), or may only become it (set). */
+async function grantMembership(
+  owner: Client,
+  role: string,
+  member: string,
+  how: "usage" | "set" = "set",
+): Promise<void> {
   await retry(async () => {
     const { rows } = await owner.query<{ member: boolean }>(
-      `select pg_has_role(${member === "current_user" ? member : escapeLiteral(member)}, $1, 'set') as member`,
-      [role],
+      `select pg_has_role(m.name, $1, 'set') and pg_has_role(m.name, $1, $2) as member
+       from (select ${member === "current_user" ? member : escapeLiteral(member)}::name) m (name)`,
+      [role, how],
     );
-    if (!rows[0]?.member) await owner.query(`grant ${role} to ${member} with inherit false, set true`);
+    if (rows[0]?.member) return;
+    try {
+      await owner.query(`grant ${role} to ${member} with inherit ${how === "usage"}, set true`);
+    } catch (error) {
+      if ((error as DatabaseError).code !== "42501") throw error;
+      const name = member === "current_user" ? owner.user! : member;
+      throw new Error(
+        `The role ${role} of this cluster is not that of the login ${owner.user!}: let a superuser run \`grant ${role} to ${escapeIdentifier(name)} with admin option\` once.`,
+        { cause: error },
+      );
+    }
   });
 }
 

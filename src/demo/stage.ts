@@ -1,3 +1,4 @@
+import { schemaOwner } from "../database/roles.ts";
 import type { Client, QueryResultRow } from "pg";
 
 const dayMs = 86_400_000;
@@ -73,7 +74,7 @@ export class Stage {
 
   /** Runs a statement as the owner of the database: for what no operation of the API does, such as dates of the past. */
   async asOwner(sql: string, values: unknown[] = []): Promise<void> {
-    await this.#become("none", null);
+    await this.#become(schemaOwner, null);
     await this.#client.query(sql, values);
   }
 

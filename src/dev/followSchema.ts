@@ -10,6 +10,7 @@ import type { Difference } from "../database/differences.ts";
 import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { startReferenceCluster } from "../database/referenceCluster.ts";
+import { ownerUrl } from "../database/roles.ts";
 import { SchemaError } from "../database/schemaError.ts";
 import type { Follow } from "../server.ts";
 import { tellFindings } from "./tellFindings.ts";
@@ -28,7 +29,7 @@ const restMs = 300;
  * fault, which is told with its place, database and API stay in the state before.
  */
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
-  return async ({ ownerUrl, authenticatorUrl, log, reload, buildSchema }) => {
+  return async ({ loginUrl, authenticatorUrl, log, reload, buildSchema }) => {
     let applied = statementsOf(await readObjects(folder));
     let appliedCurrent = await readCurrent(folder);
     // Made beside the first requests; from then on a reference takes a second or two.
@@ -40,7 +41,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     /** While the whole schema is being changed, which an older reference would undo a newer save in. */
     let changing: Promise<void> = Promise.resolve();
     let isServed = true;
-    const findings = tellFindings(ownerUrl, say);
+    const findings = tellFindings(ownerUrl(loginUrl), say);
     const check = () =>
       findings().catch((error: unknown) => log.debug({ err: error }, "The schema was not checked."));
 
@@ -73,7 +74,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       if (current.text !== appliedCurrent) names.unshift(currentFile);
       if (names.length === 0) return false;
       await changing;
-      if (!(await onConnection(ownerUrl, (owner) => applyChanges(owner, changed, current)))) return false;
+      if (!(await onConnection(ownerUrl(loginUrl), (owner) => applyChanges(owner, changed, current))))
+        return false;
       applied = statementsOf(files);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
         say(`Applied ${names.join(", ")}; it holds ${ms(performance.now() - since)} after it was saved.`);
@@ -98,7 +100,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const [files, current] = [await readObjects(folder), await readCurrent(folder)];
       const changed = Promise.withResolvers<void>();
       try {
-        const done = await migrate(ownerUrl, {
+        const done = await migrate(loginUrl, {
           authenticatorUrl,
           folder,
           current: true,

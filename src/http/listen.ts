@@ -68,6 +68,21 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 /**
+ * Runs one thing in each round of the event loop. A handshake takes some milliseconds: of a hundred that arrive together, no
+ * more than one stands between others and their answers.
+ */
+function rounds(): (thing: () => void) => void {
+  const waiting: (() => void)[] = [];
+  const next = (): void => {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(next);
+  };
+  return (thing) => {
+    if (waiting.push(thing) === 1) setImmediate(next);
+  };
+}
+
+/**
  * Serves the application on one port over HTTPS. Plain HTTP on the same port reaches the application too, which refuses
  * it in a clear sentence, or serves it where a trusted proxy vouches for it: each connection goes to the TLS server or
  * to the plain one by its first byte.
@@ -102,6 +117,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     plain.closeIdleConnections();
   };
 
+  const oneEachRound = rounds();
   const front = createNetServer({ noDelay: true }, (socket) => {
     const leave = places.take(socket.remoteAddress);
     if (!leave) return void socket.destroy();
@@ -122,7 +138,9 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       socket.setTimeout(0);
       socket.off("timeout", cut);
       socket.unshift(first);
-      (first[0] === TLS_HANDSHAKE ? secure : plain).emit("connection", socket);
+      oneEachRound(() => {
+        if (!socket.destroyed) (first[0] === TLS_HANDSHAKE ? secure : plain).emit("connection", socket);
+      });
     });
   });
   front.maxConnections = limits.total;

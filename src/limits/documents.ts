@@ -16,7 +16,7 @@ export class KnownDocument {
   /** By the name of the operation. */
   readonly measures = new Map<string, PlanMeasure>();
   /** Answers that depend on nothing but the document, by the name of the operation. */
-  readonly answers = new Map<string, Record<string, unknown>>();
+  readonly answers = new Map<string, object>();
   readonly #plans = new WeakSet<object>();
   /** By the name of the operation. */
   readonly #planned = new Map<string, number>();
@@ -45,7 +45,7 @@ export class KnownDocument {
     if (count <= PLANS_PER_OPERATION) this.#kept += steps * BYTES_PER_STEP;
   }
 
-  keepAnswer(operation: string, answer: Record<string, unknown>, bytes: number): void {
+  keepAnswer(operation: string, answer: object, bytes: number): void {
     this.answers.set(operation, answer);
     this.#kept += bytes;
   }

@@ -6,6 +6,8 @@ export interface FairGateOptions {
   readonly atOnce: number;
   /** Most of one party inside at once; `atOnce` where left out. */
   readonly perParty?: number;
+  /** Of all places, those for parties that have none yet; none where left out. */
+  readonly kept?: number;
   /** Most of all strangers together; `atOnce` where left out. */
   readonly strangers?: number;
   /** Most of one party that wait; more are refused. Any number where left out. */
@@ -79,8 +81,9 @@ export class FairGate {
   }
 
   #admits(party: Party): boolean {
-    const { atOnce, perParty = atOnce, strangers = atOnce } = this.#options;
-    if (this.#inside >= atOnce || (this.#insideOf.get(party.key) ?? 0) >= perParty) return false;
+    const { atOnce, perParty = atOnce, strangers = atOnce, kept = 0 } = this.#options;
+    const own = this.#insideOf.get(party.key) ?? 0;
+    if (own >= perParty || this.#inside >= (own > 0 ? atOnce - kept : atOnce)) return false;
     return !isStranger(party) || this.#strangersInside < strangers;
   }
 

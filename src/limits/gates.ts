@@ -9,20 +9,28 @@ export const gates = {
   operations: new FairGate({
     atOnce: 64,
     perParty: 8,
+    kept: 16,
     strangers: 16,
     waitingPerParty: 256,
     waitingStrangers: 512,
     patienceMs: 15_000,
   }),
-  largeOperations: new FairGate({ atOnce: 6, perParty: 3, strangers: 2 }),
+  largeOperations: new FairGate({ atOnce: 4, perParty: 2, kept: 1, strangers: 2 }),
+  /** The schema in a form that nobody asked for before: a long piece of work for the event loop, and hardly ever needed. */
+  newIntrospections: new FairGate({ atOnce: 2, patienceMs: 15_000 }),
 };
 
-/** The places on a pool of connections; what is left is for finding out who asks, and for the service itself. */
-export function connectionGate(poolSize: number): FairGate {
+/**
+ * The places of operations on a pool of connections.
+ * @param poolSize what shares are of
+ * @param atOnce what operations have of it; the rest is for finding out who asks
+ */
+export function connectionGate(poolSize: number, atOnce: number): FairGate {
   const share = (part: number) => Math.max(1, Math.floor(poolSize * part));
   return new FairGate({
-    atOnce: Math.max(1, poolSize - (poolSize > 3 ? 2 : 1)),
+    atOnce: Math.max(1, atOnce),
     perParty: share(0.4),
+    kept: atOnce > 4 ? 2 : 0,
     strangers: share(0.3),
     patienceMs: 15_000,
   });

@@ -3,14 +3,14 @@ import { FairGate } from "./fairGate.ts";
 import type { Party } from "./party.ts";
 
 /** What share of the time all long pieces of work together may hold the event loop. */
-const SHARE = 0.4;
+const SHARE = 0.25;
 /** Milliseconds of such work that a quiet service does at once. */
-const MOST_CREDIT_MS = 100;
+const MOST_CREDIT_MS = 150;
 
 /**
  * The event loop is one for everybody: while it plans a document or turns many rows into an answer, nobody else is served.
- * Such pieces are done one at a time, by turns of the parties, and pauses between them keep at least 60 % of the time
- * for everything that is short. One per process, as the event loop is.
+ * Such pieces are done one at a time, by turns of the parties, and pauses between them keep three quarters of the time for
+ * everything that is short. One per process, as the event loop is.
  */
 class LoopTurns {
   readonly #gate = new FairGate({ atOnce: 1 });
@@ -43,8 +43,8 @@ class LoopTurns {
     const now = performance.now();
     this.#credit = Math.min(MOST_CREDIT_MS, this.#credit + (now - this.#at) * SHARE) - tookMs;
     this.#at = now;
-    // Everything that came in meanwhile is served first in any case.
-    if (this.#credit >= 0) setImmediate(leave);
+    // Everything that came in meanwhile is served first in any case: a whole round of the event loop.
+    if (this.#credit >= 0) setImmediate(() => setImmediate(leave));
     else setTimeout(leave, -this.#credit / SHARE);
   }
 }

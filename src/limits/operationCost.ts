@@ -11,9 +11,7 @@ import {
   isListType,
   isObjectType,
   Kind,
-  type OperationDefinitionNode,
   type SelectionSetNode,
-  visit,
 } from "postgraphile/graphql";
 import { type Weighed, Weighing } from "./heaviestPart.ts";
 import { type SelectedField, SelectedFields } from "./selectedFields.ts";
@@ -32,8 +30,6 @@ const DEFAULT_SIZE = 100;
 const SHORT_SIZE = 10;
 /** Lists refuse more than this themselves, with a message that says so. */
 const LARGEST_SIZE = 1_000;
-/** The whole schema is a large answer, whatever it is asked for. */
-const INTROSPECTION_COST = 50_000;
 const leafCosts: Readonly<Record<string, number>> = { String: 2, URL: 2, JSON: 20 };
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -113,23 +109,8 @@ class Coster {
   }
 }
 
-/** How often an operation asks for the schema. */
-function introspections(operation: OperationDefinitionNode, document: DocumentNode): number {
-  let count = 0;
-  for (const part of [
-    operation,
-    ...document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION),
-  ])
-    visit(part, {
-      Field({ name }) {
-        if (name.value === "__schema" || name.value === "__type") count += 1;
-      },
-    });
-  return count;
-}
-
 /**
- * The cost of one operation of a valid document with these variables, before they are coerced.
+ * The cost of one operation of a valid document with these variables, before they are coerced; without that of the schema.
  * @returns 0 when the document has no such operation, which execution refuses
  */
 export function operationCost(
@@ -145,9 +126,5 @@ export function operationCost(
   for (const { variable, defaultValue } of operation.variableDefinitions ?? [])
     if (defaultValue?.kind === Kind.INT) defaults[variable.name.value] = Number(defaultValue.value);
   const coster = new Coster(new SelectedFields(schema, document), { ...defaults, ...variables });
-  const { total, part } = coster.selection(root, [operation.selectionSet], {
-    lists: "full",
-    repeated: false,
-  });
-  return { total: total + INTROSPECTION_COST * introspections(operation, document), part };
+  return coster.selection(root, [operation.selectionSet], { lists: "full", repeated: false });
 }

@@ -1,15 +1,18 @@
 import {
   type DocumentNode,
+  type FieldNode,
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
   isAbstractType,
   isLeafType,
   isObjectType,
+  Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
   print,
   type SelectionSetNode,
+  visit,
 } from "postgraphile/graphql";
 import { type Weighed, Weighing } from "./heaviestPart.ts";
 import { SelectedFields } from "./selectedFields.ts";
@@ -36,6 +39,19 @@ export interface PlanMeasure {
    * once, however often it is written.
    */
   readonly copies: number;
+  /** How often it asks for the schema, in fragments that it need not use too. */
+  readonly introspections: number;
+}
+
+function countIntrospections(document: DocumentNode, operation: OperationDefinitionNode): number {
+  let count = 0;
+  const Field = ({ name }: FieldNode) => {
+    if (name.value === "__schema" || name.value === "__type") count += 1;
+  };
+  visit(operation, { Field });
+  for (const definition of document.definitions)
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) visit(definition, { Field });
+  return count;
 }
 
 /** Measures one operation of a document that is within the limit on selections; what its schema does not have counts nothing. */
@@ -52,7 +68,7 @@ export function planningSteps(
     type: GraphQLNamedType,
     selections: readonly SelectionSetNode[],
     isRoot = false,
-  ): PlanMeasure {
+  ): Omit<PlanMeasure, "introspections"> {
     const sum = new Weighing();
     const same = new Map<string, { times: number; copies: number }>();
     for (const { name, node, definition, selections: inner } of fields.of(type, selections)) {
@@ -77,7 +93,11 @@ export function planningSteps(
     return { steps: sum.sum, copies };
   }
 
-  if (!root) return { steps: { total: 0, part: [] }, copies: 1 };
+  if (!root) return { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
   const { steps: inside, copies } = selection(root, [operation.selectionSet], true);
-  return { steps: { ...inside, total: inside.total + steps.operation }, copies };
+  return {
+    steps: { ...inside, total: inside.total + steps.operation },
+    copies,
+    introspections: countIntrospections(document, operation),
+  };
 }

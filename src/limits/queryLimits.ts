@@ -8,7 +8,7 @@ export const queryLimits = {
   directives: 50,
   selections: 2_000,
   /** Steps of the plan, see `planningSteps.ts`: a thousand take about 40 ms of the event loop and 5 MB of memory. */
-  planning: 1_200,
+  planning: 1_000,
   /** Values that the answer can be expected to hold, see `operationCost.ts`. */
   cost: 1_000_000,
   /** Of the answer, and of all rows that the database sends for it. A megabyte takes about 25 ms of the event loop. */

@@ -12,6 +12,7 @@ import {
   type ValidationContext,
   type ValidationRule,
 } from "postgraphile/graphql";
+import { answerText, WrittenJson } from "../http/answerText.ts";
 import { findRequestState } from "../http/requestState.ts";
 import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../limits/documents.ts";
 import { gates, LARGE_COST } from "../limits/gates.ts";
@@ -125,7 +126,7 @@ export function keptDocuments(schema: GraphQLSchema): { bytes: number; documents
 }
 
 /** Execution refuses a document without the operation that is asked for. */
-const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1 };
+const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
 
 const nameOf = (args: Pick<Args, "operationName">) => args.operationName ?? "";
 
@@ -163,8 +164,10 @@ function isConstant(document: DocumentNode): boolean {
   return isSchema && others.every(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
 }
 
-/** A value in an answer takes about so many bytes. */
-const BYTES_PER_CHARACTER_OF_ANSWER = 8;
+/** The whole schema is a large answer, whatever it is asked for. */
+const INTROSPECTION_COST = 50_000;
+/** For how long a new question about the schema keeps its place: it takes up to a tenth of a second of the event loop. */
+const INTROSPECTION_PLACE_MS = 6_000;
 
 /** Runs an operation within its limits. What is long for the event loop waits for its turn. */
 async function executeWithin(
@@ -175,17 +178,28 @@ async function executeWithin(
 ): Promise<Awaited<ReturnType<typeof execute>>> {
   const known = byNode.get(args.document);
   const answer = known?.answers.get(nameOf(args));
-  if (answer) return { ...answer };
+  if (answer) {
+    work.measured(INTROSPECTION_COST, [], 1);
+    return { ...answer };
+  }
   const { schema, document, operationName, variableValues } = args;
-  const { steps, copies } = measureOf(known, args);
-  const { total: requested, part } = operationCost(schema, document, operationName, variableValues ?? {});
+  const { steps, copies, introspections } = measureOf(known, args);
+  const { total, part } = operationCost(schema, document, operationName, variableValues ?? {});
+  const requested = total + introspections * INTROSPECTION_COST;
   if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
   work.measured(requested, part, copies);
   if (requested > LARGE_COST) work.until(await gates.largeOperations.enter(work.party));
-  const result = await (known?.isPlanned(nameOf(args))
-    ? run(args)
-    : // A promise inside of an object is not waited for: the turn ends when the plan is there.
-      (await loopTurns.run(work.party, () => ({ running: run(args) }))).running);
+  // Whatever variables a question about the schema has, it has not been answered before.
+  const leave = introspections > 0 ? await gates.newIntrospections.enter(work.party) : undefined;
+  // A promise inside of an object is not waited for: the turn ends when the plan is there.
+  const inTurn = () => ({ running: run(args) });
+  const isShort = introspections === 0 && known?.isPlanned(nameOf(args));
+  let result: Awaited<ReturnType<typeof execute>>;
+  try {
+    result = await (isShort ? run(args) : (await loopTurns.run(work.party, inTurn)).running);
+  } finally {
+    if (leave) setTimeout(leave, INTROSPECTION_PLACE_MS).unref();
+  }
   if (Symbol.asyncIterator in result) return result;
   const extensions = {
     ...result.extensions,
@@ -196,12 +210,14 @@ async function executeWithin(
       bytes: { read: work.bytesRead, limit: queryLimits.bytes },
     },
   };
-  const complete = { ...result, extensions };
-  if (known && !result.errors && isConstant(document)) {
-    const length = JSON.stringify(result.data).length;
-    known.keepAnswer(nameOf(args), complete, length * BYTES_PER_CHARACTER_OF_ANSWER);
-    documents.weigh(known);
-  }
+  const text =
+    known && introspections > 0 && !result.errors && isConstant(document)
+      ? await answerText(result.data ?? {}, queryLimits.bytes)
+      : undefined;
+  if (!known || text === undefined) return { ...result, extensions };
+  const complete = { ...result, data: new WrittenJson(text) as never, extensions };
+  known.keepAnswer(nameOf(args), complete, text.length);
+  documents.weigh(known);
   return complete;
 }
 

@@ -63,7 +63,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   /** What is posted, or why nothing is. */
   async function bodyOf({ mapping, body, organization_id }: Delivery): Promise<string | { failure: string }> {
     if (!mapping) return body;
-    const [text] = await compute.runTexts(organization_id, "mapping", mapping, [body]);
+    // In a queue of its own: what else the organization computes does not hold its deliveries.
+    const [text] = await compute.runTexts(`deliveries of ${organization_id}`, "mapping", mapping, [body]);
     const result = JSON.parse(text!) as Computed<object>;
     if ("over" in result) return { failure: result.over };
     const mapped = JSON.stringify(result.value);

@@ -131,6 +131,9 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   /** Steps whose calls are being written. */
   const writing = new Set<string>();
   const faults = new Map<string, number>();
+  /** When steps were taken last, in rounds: who has waited longest goes first. */
+  const rounds = new Map<string, number>();
+  let round = 0;
   let stopping = false;
 
   const keyOf = ({ workflow_id, steps_revision, sequence }: DueStep) =>
@@ -156,6 +159,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     // Without the line, what it holds would be taken for that of a dead one. Who has had its share comes back in a while.
     if (!current || (computing.get(due.organization_id) ?? 0) >= batchesAtOnce) return false;
     if (compute.isSpent(due.organization_id)) return false;
+    rounds.set(keyOf(due), (round += 1));
     return due.way === "CALL" ? writeCalls(due) : computeStep(due, current);
   }
 
@@ -375,7 +379,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       const { id, ...written } = await draftLeadEmail(
         pool,
         drafts,
-        { compute, tenant: organizationId },
+        { compute, tenant: `drafts of ${organizationId}` },
         {
           leadId,
           requestedBy,
@@ -395,8 +399,16 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     if (!current) return false;
     const { pid } = current;
     const { rows } = await pool.query<Woken>(
-      "select * from app_private.wake_executions($1, $2, make_interval(secs => $3))",
-      [batch.COMPUTED, pid, computeLeaseSeconds],
+      "select * from app_private.wake_executions($1, $2, make_interval(secs => $3), $4)",
+      [
+        batch.COMPUTED,
+        pid,
+        computeLeaseSeconds,
+        [
+          ...compute.spent(),
+          ...[...computing].filter(([, batches]) => batches >= batchesAtOnce).map(([id]) => id),
+        ],
+      ],
     );
     for (const [organization_id, woken] of Map.groupBy(rows, (row) => row.organization_id)) {
       const ids = woken.map(({ execution_id }) => execution_id);
@@ -452,7 +464,9 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
   };
   const worker = onCall(async () => {
     for (let found = true; found;) {
-      const { rows: due } = await pool.query<DueStep>("select * from app_private.due_workflow_steps()");
+      const { rows } = await pool.query<DueStep>("select * from app_private.due_workflow_steps()");
+      const due = rows.toSorted((a, b) => (rounds.get(keyOf(a)) ?? 0) - (rounds.get(keyOf(b)) ?? 0));
+      if (rounds.size > 1000) rounds.clear();
       found = await tryTo("wake", wake);
       // In turn, so that a long queue of one workflow keeps no other from going on.
       await Promise.all(

@@ -149,9 +149,10 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
       "select organization_id, workflow_id, schedule, time_zone, was_due_at::text from app_private.due_schedules()",
     );
     const after = new Date().toISOString();
-    await Promise.all(
+    const results = await Promise.allSettled(
       rows.map(async ({ organization_id, workflow_id, schedule, time_zone, was_due_at }) => {
-        const [next] = await compute.run(organization_id, "schedule", null, [
+        // In a queue of its own: the clock of all waits for each of them.
+        const [next] = await compute.run(`clock of ${organization_id}`, "schedule", null, [
           { schedule, timeZone: time_zone, after },
         ]);
         await pool.query("select app_private.run_schedule($1, $2, $3)", [
@@ -161,6 +162,8 @@ export async function startTriggers({ connectionString, compute, log }: Triggers
         ]);
       }),
     );
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed && !(failed.reason instanceof ComputeStopped)) report(failed.reason);
   }
 
   /** Starts the next subjects of a line that was due; whether there were some. */

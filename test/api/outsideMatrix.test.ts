@@ -46,7 +46,11 @@ const area = /payment|processor|integration|^search$|export|customReport|generat
 const tables =
   /^(processor|payment|organization_payments|sandbox|integration|organization_integrations|user_integrations|oauth|report|custom_|export|service_intelligence|search)/;
 /** Of other areas, with tests of their own. */
-const elsewhere = ["EscalationTicket.generation", "NotificationSettings.exportReady"];
+const elsewhere = [
+  "AccessEnding.integrations", // accessEnding.test.ts
+  "EscalationTicket.generation",
+  "NotificationSettings.exportReady",
+];
 
 const operations = readMatrix(`
                                               | owner  | admin  | member | seller | builder | buyer  | other  | outsider | anonymous | former | scoped | reader | abroad

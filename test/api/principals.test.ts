@@ -4,6 +4,7 @@ import { testCompute } from "../harness/compute.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
+import { startTriggers } from "../../src/workflows/triggers.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
@@ -405,7 +406,6 @@ test("an event starts nothing in the name of somebody who has ended", async () =
      update app_public.access_tokens set revoked_at = now() where id = '${await tokenIdOf(robot)}'; commit`,
   );
   await lead("Trigger");
-  const { startTriggers } = await import("../../src/workflows/triggers.ts");
   const triggers = await startTriggers({
     connectionString: world.database.ownerUrl,
     compute,

@@ -53,7 +53,7 @@ test("a document that takes long to plan is refused and not planned; plans are k
   for (let n = 0; n < 5; n += 1)
     expect(await world.anonymous.refused(unlikeAnyOther(wide))).toMatchObject({
       code: "LIMIT_EXCEEDED",
-      limit: 1_200,
+      limit: 1_000,
       part: "publicProjects",
     });
   for (let n = 0; n < 6; n += 1) await world.anonymous.ask(unlikeAnyOther(project));

@@ -8,6 +8,7 @@ import { checkCatalog, prepareChecks } from "../../src/checks/check.ts";
 import { rules } from "../../src/checks/index.ts";
 import type { Finding } from "../../src/checks/rule.ts";
 import { sourceWords } from "../../src/checks/sources.ts";
+import { ownerUrl } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { checkFiles } from "../../src/checks/files.ts";
 import { guideBlocks } from "../harness/guide.ts";
@@ -19,7 +20,7 @@ let words: Set<string>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  client = new Client({ connectionString: database.ownerUrl });
+  client = new Client({ connectionString: ownerUrl(database.ownerUrl) });
   await client.connect();
   await prepareChecks(client);
   words = await sourceWords();

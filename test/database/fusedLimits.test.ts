@@ -84,12 +84,12 @@ test("strangers have a share of the connections, and each party too; others find
       return rows[0].n;
     };
     await until(waiting, (count) => count === 4);
-    expect(connections.numbers).toEqual({ inside: 4, waiting: 20 });
+    expect(connections.numbers).toMatchObject({ inside: 4, waiting: 20 });
     expect((await run(opened, withWork({ ...ANN }, viewer("ann")), "select 1")).rows).toEqual([[1]]);
     expect(await waiting()).toBe(4);
     await lock.query("commit");
     await Promise.all(held);
-    expect(connections.numbers).toEqual({ inside: 0, waiting: 0 });
+    expect(connections.numbers).toMatchObject({ inside: 0, waiting: 0 });
   } finally {
     lock.release();
   }

@@ -10,7 +10,11 @@ import {
   isLeafType,
   isNonNullType,
   isObjectType,
+  type OperationDefinitionNode,
+  parse,
 } from "postgraphile/graphql";
+import { planningSteps } from "../../src/limits/planningSteps.ts";
+import { queryLimits } from "../../src/limits/queryLimits.ts";
 
 const file = join(import.meta.dirname, "../../schema.graphql");
 export const schema = buildSchema(readFileSync(file, "utf8"));
@@ -36,6 +40,17 @@ export function everythingOf(type: string, first?: number): string[] {
       return `${field.name}${cut} { ${scalars.join(" ") || "__typename"} }`;
     });
   return [...scalarsOf(type), ...around];
+}
+
+/** As much of what one record has as an operation may have. */
+export function withinLimits(root: string, type: string): string[] {
+  const all = everythingOf(type, 1);
+  for (let count = all.length; ; count -= 1) {
+    const document = parse(`{ ${root} { ${all.slice(0, count).join(" ")} } }`);
+    const [operation] = document.definitions as OperationDefinitionNode[];
+    if (planningSteps(schema, document, operation!).steps.total <= queryLimits.planning)
+      return all.slice(0, count);
+  }
 }
 
 /** A text that no other has, which changes nothing. */

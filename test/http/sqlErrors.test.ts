@@ -144,6 +144,27 @@ test("two writers who wait for each other are asked to try again", async () => {
   }
 });
 
+test("whoever waited for a lock in vain is asked to try again", async () => {
+  const [one, two] = await Promise.all([pool.connect(), pool.connect()]);
+  try {
+    await one.query("begin; select from shop.items where id = 1 for update");
+    await two.query("set lock_timeout = '10ms'");
+    const error: unknown = await two
+      .query("update shop.items set price = 2 where id = 1")
+      .catch((thrown: unknown) => thrown);
+    expect(toCodedError(error, messages, true)).toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("try again"),
+      extensions: { retryable: true },
+    });
+  } finally {
+    await one.query("rollback");
+    await two.query("reset lock_timeout");
+    one.release();
+    two.release();
+  }
+});
+
 test("a server that is not there is a failure of ours", async () => {
   const nowhere = new Pool({ host: "127.0.0.1", port: await freePort() });
   const error: unknown = await nowhere.query("select 1").catch((thrown: unknown) => thrown);

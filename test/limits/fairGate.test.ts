@@ -50,13 +50,27 @@ test("a party, and all strangers, have so many places; the others of the gate ar
     enter(stranger(`192.0.2.${n}`));
   }
   await Promise.resolve();
-  expect(gate.numbers).toEqual({ inside: 4, waiting: 4 });
+  expect(gate.numbers).toMatchObject({ inside: 4, waiting: 4 });
   (await gate.enter(viewer("bob")))();
   for (let count = 0; count < 8; count += 1) {
     await new Promise(setImmediate);
     inside.shift()!();
   }
-  expect(gate.numbers).toEqual({ inside: 0, waiting: 0 });
+  expect(gate.numbers).toMatchObject({ inside: 0, waiting: 0 });
+});
+
+test("the last places are for parties that have none", async () => {
+  const gate = new FairGate({ atOnce: 6, perParty: 4, kept: 2 });
+  const leaves = [viewer("ann"), viewer("ann"), viewer("bob"), viewer("bob")].map((party) =>
+    gate.enter(party),
+  );
+  void gate.enter(viewer("ann"));
+  void gate.enter(viewer("bob"));
+  expect(gate.numbers).toEqual({ inside: 4, waiting: 2 });
+  leaves.push(gate.enter(viewer("cid")), gate.enter(viewer("dan")));
+  expect(gate.numbers).toEqual({ inside: 6, waiting: 2 });
+  for (const leave of leaves) (await leave)();
+  expect(gate.numbers).toEqual({ inside: 2, waiting: 0 });
 });
 
 test("who waits too long, or behind too many of their own, is refused and told when to come again", async () => {
@@ -67,10 +81,10 @@ test("who waits too long, or behind too many of their own, is refused and told w
   waiting.push(gate.enter(viewer("ann")));
   const outcomes = await Promise.allSettled(waiting);
   for (const outcome of outcomes) expect(outcome).toMatchObject({ status: "rejected", reason: busy });
-  expect(gate.numbers).toEqual({ inside: 1, waiting: 0 });
+  expect(gate.numbers).toMatchObject({ inside: 1, waiting: 0 });
   leave();
   leave();
-  expect(gate.numbers).toEqual({ inside: 0, waiting: 0 });
+  expect(gate.numbers).toMatchObject({ inside: 0, waiting: 0 });
   (await gate.enter(stranger("192.0.2.9")))();
 });
 
@@ -83,5 +97,5 @@ test("who has gone leaves the line", async () => {
   await expect(waiting).rejects.toThrow("gone");
   await expect(gate.enter(viewer("bob"), gone.signal)).rejects.toThrow("gone");
   leave();
-  expect(gate.numbers).toEqual({ inside: 0, waiting: 0 });
+  expect(gate.numbers).toMatchObject({ inside: 0, waiting: 0 });
 });

@@ -115,7 +115,9 @@ test("an owner who may not create databases gets the reference in a cluster of i
   const name = new URL(database.ownerUrl).pathname.slice(1);
   const role = `${name}_owner`;
   await sql(`create role ${role} login createrole password 'a plain word'`);
-  await sql(`grant plat_user, plat_anonymous, plat_worker, plat_authenticator to ${role} with admin option`);
+  await sql(
+    `grant plat_owner, plat_user, plat_anonymous, plat_worker, plat_authenticator to ${role} with admin option`,
+  );
   const own = await createTestDatabase("empty");
   const ownName = new URL(own.ownerUrl).pathname.slice(1);
   await sql(`alter database ${ownName} owner to ${role}`);

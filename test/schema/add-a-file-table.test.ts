@@ -1,6 +1,7 @@
 /** A DBA who adds a kind of file in a migration gets uploads and all: the SQL of docs/adding-files.md as it stands there. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
+import { ownerUrl } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { runGuide } from "../harness/guide.ts";
 import { picture, upload } from "../harness/upload.ts";
@@ -13,7 +14,7 @@ let file: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const owner = new Client({ connectionString: database.ownerUrl });
+  const owner = new Client({ connectionString: ownerUrl(database.ownerUrl) });
   await owner.connect();
   await runGuide("docs/adding-files.md", owner);
   await owner.end();

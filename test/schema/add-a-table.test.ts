@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client } from "pg";
+import { ownerUrl } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { runGuide } from "../harness/guide.ts";
 import { affiliate, startWorld, type World } from "../harness/world.ts";
@@ -13,7 +14,7 @@ let database: TestDatabase;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const owner = new Client({ connectionString: database.ownerUrl });
+  const owner = new Client({ connectionString: ownerUrl(database.ownerUrl) });
   await owner.connect();
   await runGuide("docs/adding-a-table.md", owner);
   await owner.end();

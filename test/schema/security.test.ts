@@ -38,6 +38,25 @@ test("the API's own role can become its two roles, and owns and creates nothing"
   ).toEqual([]);
 });
 
+test("everything belongs to a role that nobody logs in as, and that may do nothing else", async () => {
+  expect(
+    await column(
+      "select rolname from pg_roles where rolname = 'plat_owner' and not (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)",
+    ),
+  ).toEqual(["plat_owner"]);
+  expect(
+    await column(`
+      select n.nspname || ' ' || o.what || ' ' || o.owner::regrole from pg_namespace n
+      cross join lateral (
+        select 'schema', n.nspowner union all select relname, relowner from pg_class where relnamespace = n.oid
+        union all select proname, proowner from pg_proc where pronamespace = n.oid
+        union all select typname, typowner from pg_type where typnamespace = n.oid) o (what, owner)
+      where n.nspname in ('app_public', 'app_hidden', 'app_private', 'graphile_worker', 'graphile_migrate') and o.owner <> 'plat_owner'::regrole`),
+  ).toEqual([]);
+  // What it says about functions to come holds for those of the owner.
+  expect(await column("select distinct defaclrole::regrole from pg_default_acl")).toEqual(["plat_owner"]);
+});
+
 test("nobody makes tables of their own, temporary ones included, for a function of the owner to run into", async () => {
   const roles = ["plat_authenticator", "plat_user", "plat_anonymous"];
   expect(

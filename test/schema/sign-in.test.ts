@@ -400,6 +400,14 @@ describe("tries", () => {
     for (const ip of [null, "", "unknown", "1.2.3"]) await expect(begin("x", ip)).resolves.toBeDefined();
   });
 
+  test("whatever is limited by address is limited by network", async () => {
+    const { rows } = await owner.query(
+      `select p.oid::regprocedure::text as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+       where n.nspname like 'app\\_%' and p.prosrc ~ 'setting\\(''ip''\\)' and p.prosrc !~ 'network_of\\(app_hidden.setting\\(''ip''\\)\\)'`,
+    );
+    expect(rows).toEqual([]);
+  });
+
   test("tries are forgotten after 15 minutes, one by one", async () => {
     for (let n = 0; n < 5; n++) await wrong("eve", home);
     await owner.query(

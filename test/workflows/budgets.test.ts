@@ -77,7 +77,7 @@ test("an execution at whose step two processes died is set aside: people decide"
     await killChild(doomed);
   }
   receiver.answers(status(204));
-  workflows = await runWorkflows(world);
+  workflows = await runWorkflows(world, undefined, undefined, { taskMs: 300 });
   const aside = await until(
     () => runsOf(execution),
     (found) => found.status === "PAUSED",

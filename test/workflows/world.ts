@@ -1,5 +1,5 @@
 import pino from "pino";
-import { createCompute } from "../../src/compute/pool.ts";
+import { createCompute, type ComputeOptions } from "../../src/compute/pool.ts";
 import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/seal.ts";
 import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";
@@ -12,9 +12,10 @@ export async function runWorkflows(
   world: World,
   timeoutMs = 10_000,
   sms: SmsProvider = createSmsProvider({ dataDir: world.dataDir, baseUrl: "https://plat.example" }),
+  computing: Omit<ComputeOptions, "log"> = {},
 ): Promise<Workflows> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
-  const compute = createCompute({ log });
+  const compute = createCompute({ log, ...computing });
   const workflows = await startWorkflows({
     connectionString: world.database.ownerUrl,
     seal: createSeal(secretKeys),

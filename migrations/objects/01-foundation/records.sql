@@ -194,7 +194,8 @@ begin
     join pg_class p on p.oid = k.confrelid
     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
     where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
-      and r.relnamespace = 'app_public'::regnamespace
+      -- What viewers add. What the service notes of what happened, such as a payment or an execution, may come later.
+      and r.relnamespace = 'app_public'::regnamespace and has_any_column_privilege('plat_user', r.oid, 'insert')
       and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
     group by r.oid, r.relname
   loop

@@ -189,8 +189,9 @@ create function app_private.is_known_recipient(organization_id uuid, email text)
 language sql stable as $$
   select exists (select from app_public.leads l where l.organization_id = $1 and l.email = lower($2)
       and l.deleted_at is null)
-    or exists (select from app_public.buyers b where b.organization_id = $1 and b.email = lower($2)
-      and b.deleted_at is null)
+    -- By project, as the index has it.
+    or exists (select from app_public.projects p join app_public.buyers b on b.project_id = p.id
+      where p.organization_id = $1 and b.email = lower($2) and b.deleted_at is null)
     or exists (select from app_hidden.user_identities i
       join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
       where i.email = lower($2))

@@ -756,7 +756,7 @@ $$;
 comment on function app_private.look_back(uuid[]) is
   'Finds what happened to the records that executions wait for since they do.';
 
-create function app_private.wake_executions(most int, holder int, lease interval)
+create function app_private.wake_executions(most int, holder int, lease interval, except_of uuid[])
 returns table (organization_id uuid, step_id uuid, execution_id uuid, attempt int, event_ids uuid[], item text)
 language plpgsql volatile rows 200 as $$
 #variable_conflict use_variable
@@ -769,6 +769,7 @@ begin
   -- Those that are over, or have gone on, are waited for by nobody.
   select array_agg(e.id) into ids from (
     select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
+      and x.organization_id <> all (except_of)
       and x.id in (select w.execution_id from app_private.workflow_wakeups w)
       order by x.id limit most for no key update skip locked) e;
   if ids is null then
@@ -812,9 +813,10 @@ begin
   delete from app_private.workflow_wakeups w
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $$;
-comment on function app_private.wake_executions(int, int, interval) is
-  'Looks at what happened for executions that wait: those without conditions go on, the others are left to the worker, '
-  'which gets what it needs to decide: {condition, data, events}, beside it the ids of the events.';
+comment on function app_private.wake_executions(int, int, interval, uuid[]) is
+  'Looks at what happened for executions that wait, but of none of the organizations excepted: those without '
+  'conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data, '
+  'events}, beside it the ids of the events.';
 
 create function app_private.settle_wakeups(results jsonb, holder int) returns void
 language plpgsql volatile as $$

@@ -6,6 +6,7 @@ declare
   mail app_private.notification_mails;
   reader record;
   item record;
+  before constant text := current_setting('role');
   items app_private.notification_items[];
   happened jsonb;
   shown_data jsonb := '{}';
@@ -46,7 +47,7 @@ begin
         hidden := hidden + 1;
       end if;
     end loop;
-    perform set_config('role', 'none', true);
+    perform set_config('role', before, true);
     perform set_config('plat.user_id', '', true);
   end if;
   if seen = '{}' then

@@ -1,11 +1,15 @@
 import type { Attack } from "../attack.ts";
-import { everythingOf, unlikeAnyOther } from "../documents.ts";
+import { unlikeAnyOther, withinLimits } from "../documents.ts";
 
-const project = `{ publicProjects(first: 1) { ${everythingOf("Project", 1).join(" ")} } }`;
+const project = `{ publicProjects(first: 1) { ${withinLimits("publicProjects(first: 1)", "Project").join(" ")} } }`;
 
 /** Each is as long to plan as is allowed, as a stranger, and as a viewer. */
 export default {
   title: "distinct documents just within the limits",
+  async prepare(world) {
+    // A service that runs for a while has planned many.
+    for (let n = 0; n < 10; n += 1) await world.ask(world.member, unlikeAnyOther(project));
+  },
   async play(world) {
     const { errors } = await world.ask(null, unlikeAnyOther(project));
     if (errors?.some(({ extensions }) => extensions.code !== "RATE_LIMITED"))

@@ -1,18 +1,27 @@
 import { randomInt } from "node:crypto";
-import type { Attack } from "../attack.ts";
-import { everythingOf } from "../documents.ts";
+import type { Attack, HostileWorld } from "../attack.ts";
+import { withinLimits } from "../documents.ts";
 
 const names = Array.from({ length: 16 }, (_, n) => `v${n}`);
-const parts = everythingOf("Project", 1);
+const parts = withinLimits("publicProjects(first: 1)", "Project");
 const query = `query (${names.map((name) => `$${name}: Boolean!`).join(" ")}) { publicProjects(first: 1) {
   ${parts.map((part, n) => (n < names.length ? `${part} @include(if: $${names[n]})` : part)).join(" ")} } }`;
+
+function ask(world: HostileWorld) {
+  const bits = randomInt(2 ** names.length);
+  const variables = Object.fromEntries(names.map((name, n) => [name, Boolean(bits & (1 << n))]));
+  return world.ask(null, query, variables);
+}
 
 /** One document, and another plan for each set of its variables. */
 export default {
   title: "one document with a plan for each set of variables",
+  async prepare(world) {
+    // A service that runs for a while has planned many.
+    for (let n = 0; n < 10; n += 1) await ask(world);
+  },
   async play(world) {
-    const bits = randomInt(2 ** names.length);
-    const variables = Object.fromEntries(names.map((name, n) => [name, Boolean(bits & (1 << n))]));
-    await world.ask(null, query, variables);
+    const { errors } = await ask(world);
+    if (errors) throw new Error(JSON.stringify(errors));
   },
 } satisfies Attack;
